@@ -1,0 +1,1 @@
+"""Agents that set a container against its host."""

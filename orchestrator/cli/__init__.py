@@ -1,0 +1,1 @@
+"""The command line, and the only place that knows every other part."""

@@ -1,0 +1,1 @@
+"""Views of a finished run. Pure: a run in, text out."""
