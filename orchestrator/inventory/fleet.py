@@ -64,17 +64,13 @@ def load(path: Path) -> Fleet:
     Raises:
         ConfigError: the file cannot be read, or holds faults; all of them, each with its place.
     """
-    faults = Faults()
-    return _fleet(Section(document.load(path, faults), "the fleet file", faults, _KEYS), faults, path)
+    return parse(document.read(path), path)
 
 
 def parse(data: bytes, path: Path) -> Fleet:
-    """As `load`, from bytes that were read already; relative paths start at the folder of `path`."""
+    """As `load`, from bytes that were read already; relative paths in it start at the folder of `path`."""
     faults = Faults()
-    return _fleet(Section(document.parse(data, path, faults), "the fleet file", faults, _KEYS), faults, path)
-
-
-def _fleet(root: Section, faults: Faults, path: Path) -> Fleet:
+    root = Section(document.parse(data, path, faults), "the fleet file", faults, _KEYS)
     version_one(root, faults)
     defaults = root.section("defaults", "defaults", DEFAULTS)
     base = read_settings(defaults, DEFAULTS) if defaults else {}

@@ -58,6 +58,11 @@ class Faults:
             kept.append(ConfigError(f"… and {len(ordered) - MOST_SHOWN} more faults", path=ordered[0].path))
         return ConfigError.together(tuple(kept))
 
+    def ending_with(self, error: ConfigError) -> ConfigError:
+        """What was found so far, and an error after which there is nothing to go on with."""
+        self.add(error)
+        return self.error()
+
     def stop_if_any(self) -> None:
         """Raise what was found.
 

@@ -28,19 +28,18 @@ _UNWELCOME = re.compile(
 )
 
 
-def load(path: Path, faults: Faults) -> Table:
-    """Read a file; see `parse`.
+def read(path: Path) -> bytes:
+    """The bytes of a file, not more than a little above the limit.
 
     Raises:
-        ConfigError: it cannot be read, or there is no document to go on with.
+        ConfigError: it cannot be read; caused by the system's error.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            return file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"cannot be read: {reason}", path=path) from error
-    return parse(data, path, faults)
 
 
 def parse(data: bytes, path: Path, faults: Faults) -> Table:
@@ -52,14 +51,13 @@ def parse(data: bytes, path: Path, faults: Faults) -> Table:
     try:
         node = _Builder(path, faults).document(_decoded(data, path))
     except ConfigError as error:
-        faults.add(error)
-        raise faults.error() from error.__cause__
+        raise faults.ending_with(error) from error.__cause__
     if isinstance(node, Table):
         return node
     place = node.place if node else Place(path, 1, 1)
     found = node.shown if node else "something else"
-    faults.add(place.fault(f"expected a mapping, got {found}", "The first line is usually `version: 1`."))
-    raise faults.error()
+    hint = "The first line is usually `version: 1`."
+    raise faults.ending_with(place.fault(f"expected a mapping, got {found}", hint))
 
 
 def _decoded(data: bytes, path: Path) -> str:

@@ -163,5 +163,5 @@ def version_one(section: Section, faults: Faults) -> None:
     """
     found = section.need("version", whole_number(0, 10**9), "Write `version: 1` as the first line.")
     if found not in {None, 1}:
-        faults.add(section.place_of("version").fault(f"version {found} of the format is not known", "This reads 1."))
-        raise faults.error()
+        place = section.place_of("version")
+        raise faults.ending_with(place.fault(f"version {found} of the format is not known", "This reads 1."))
