@@ -1,0 +1,152 @@
+"""What will be read, where and by which lane: decided before the first connection, and printed by `gapline plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gapline.orchestrator.collect.item import Binding, Item
+from gapline.orchestrator.discovery import containers, identity
+from gapline.orchestrator.discovery.containers import SeenContainer, State
+from gapline.orchestrator.inventory.host import Host
+from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
+from gapline.orchestrator.model.limit import Limits
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.source import Command, Script, Source, Vantage
+
+SURVEY: Mapping[str, Source] = {**identity.SOURCES, **containers.SOURCES}
+"""What is read on every host before anything else is decided."""
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One audit: these hosts, these agents with these limits. Values only; nothing has been contacted."""
+
+    playbook: str
+    fail_on: str  # a severity, or "none"
+    hosts: tuple[Host, ...]
+    agents: tuple[AnyAgent, ...]
+    limits: Mapping[str, Limits]  # by agent id
+    allow_init: bool = False  # commands that may wake the driver also run where it is not up
+
+    @property
+    def pairs(self) -> tuple[PairAgent, ...]:
+        return tuple(agent for agent in self.agents if isinstance(agent, PairAgent))
+
+    def readers(self, scope: Scope) -> tuple[Agent[Any], ...]:
+        """The agents that read targets of one kind."""
+        return tuple(agent for agent in self.agents if isinstance(agent, Agent) and agent.scope is scope)
+
+    def host_readers(self, host: Host) -> tuple[Agent[Any], ...]:
+        """The agents for this host: all, or when only containers were asked for those whose facts pairs need."""
+        readers = self.readers(Scope.HOST)
+        if host.host_too:
+            return readers
+        wanted = {fact for pair in self.pairs for fact in (*pair.needs, *pair.wants)}
+        return tuple(agent for agent in readers if agent.fact in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A host's readings by lane. What is in `last` runs after every other reading of the host and its containers:
+    it could change what they see."""
+
+    quick: tuple[Item, ...]
+    slow: tuple[Item, ...]
+    last: tuple[Item, ...]
+
+
+def with_needed(chosen: Iterable[AnyAgent], everyone: Iterable[AnyAgent]) -> tuple[AnyAgent, ...]:
+    """The chosen agents and every agent whose fact a chosen pair agent needs or wants, in the order of `everyone`."""
+    everyone = tuple(everyone)
+    chosen_ids = {agent.id for agent in chosen}
+    facts = {
+        fact
+        for agent in everyone
+        if isinstance(agent, PairAgent) and agent.id in chosen_ids
+        for fact in (*agent.needs, *agent.wants)
+    }
+    return tuple(
+        agent for agent in everyone if agent.id in chosen_ids or (isinstance(agent, Agent) and agent.fact in facts)
+    )
+
+
+def with_pairs(chosen: Iterable[AnyAgent], everyone: Iterable[AnyAgent]) -> tuple[AnyAgent, ...]:
+    """The chosen agents and every pair agent that judges by one of their facts: what a repair can change."""
+    chosen, everyone = tuple(chosen), tuple(everyone)
+    ids = {agent.id for agent in chosen}
+    facts = {agent.fact for agent in chosen if isinstance(agent, Agent)}
+    return tuple(
+        agent
+        for agent in everyone
+        if agent.id in ids or (isinstance(agent, PairAgent) and facts & {*agent.needs, *agent.wants})
+    )
+
+
+def host_lanes(plan: Plan, host: Host) -> Lanes:
+    """The readings on a host. Files come before commands, and what may wake a GPU last."""
+    sources = _distinct(SURVEY.values(), *(agent.sources.values() for agent in plan.host_readers(host)))
+    items = tuple(Item(host.name, source) for source in sources)
+    return Lanes(
+        quick=tuple(item for item in items if _is_quick(item.source)),
+        slow=tuple(item for item in items if not _is_quick(item.source) and not _wakes(item.source)),
+        last=tuple(item for item in items if _wakes(item.source)),
+    )
+
+
+def container_items(plan: Plan, host: Host, container: SeenContainer) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """The readings of one container: those that can be made, and those that its state forbids."""
+    target = f"{host.name}/{container.name}"
+    binding = Binding(container.name, container.init, container.config, container.cgroup)
+    sources = _distinct(*(agent.sources.values() for agent in plan.readers(Scope.CONTAINER)))
+    ordered = sorted(sources, key=lambda source: source.vantage is Vantage.INSIDE)
+    items = tuple(
+        Item(target, source, binding, container.name if source.vantage is Vantage.INSIDE else None) for source in ordered
+    )
+    possible = tuple(item for item in items if forbidden(container, item.source) is None)
+    return possible, tuple(item for item in items if forbidden(container, item.source) is not None)
+
+
+def forbidden(container: SeenContainer, source: Source) -> Problem | None:
+    """Why a source of a container cannot be read in the state it is in; None when it can."""
+    if not container.init and _needs_process(source):
+        return Problem(
+            kind=ProblemKind.NOT_RUNNING,
+            detail=f"container {container.name} is {container.state.lower()}",
+            hint=f"Start it and run its agents again: gapline rerun … --target HOST/{container.name}",
+        )
+    if container.state is State.FROZEN and source.vantage is Vantage.INSIDE:
+        return Problem(
+            kind=ProblemKind.NOT_ENTERED,
+            detail=f"container {container.name} is frozen, a process sent into it would hang",
+            hint=f"Thaw it: lxc-unfreeze -n {container.name}",
+        )
+    return None
+
+
+def _needs_process(source: Source) -> bool:
+    if source.vantage is Vantage.INSIDE:
+        return True
+    text = source.text if isinstance(source, Script) else source.key
+    return any(name in text for name in ("{init}", "{cgroup}", "$INIT", "$CGROUP", "${INIT", "${CGROUP"))
+
+
+def _is_quick(source: Source) -> bool:
+    """Files, and the two scripts that tell what the host is: everything else waits for nobody but itself."""
+    return not isinstance(source, Command | Script) or source in SURVEY.values()
+
+
+def _wakes(source: Source) -> bool:
+    return isinstance(source, Command) and source.wakes_gpu
+
+
+def _distinct(*groups: Iterable[Source]) -> Iterator[Source]:
+    """Equal sources once, in the order of their first appearance."""
+    return iter(dict.fromkeys(source for group in groups for source in group))
+
+
+def all_sources(agents: Sequence[AnyAgent], scope: Scope) -> tuple[Source, ...]:
+    """Every source that agents of one kind would read, for printing a plan."""
+    own = (agent.sources.values() for agent in agents if isinstance(agent, Agent) and agent.scope is scope)
+    survey = SURVEY.values() if scope is Scope.HOST else ()
+    return tuple(_distinct(survey, *own))
