@@ -1,0 +1,69 @@
+"""What stands in for the NVIDIA driver in the LXC lab, and what is real there.
+
+This kernel has no NVIDIA driver and no CUSE to register a character device of a chosen name, so two answers of the
+kernel are stand-ins, bound over the real ones inside the lab only: the *names* in ``/proc/devices`` and the tree
+``/proc/driver/nvidia``. Everything that decides an access is real: nodes, device policy, id maps, seccomp,
+capabilities, rlimits, and behind "nvidia-uvm" a real registered driver (``cpu/cpuid``), so that an allowed open
+succeeds and a denied one fails with EPERM. Major 195 belongs to nobody here: an allowed open of nvidia0 or nvidiactl
+ends in ENXIO, a denied one in EPERM; access(2) tells the two policies apart exactly. The virtual machine lab has real
+drivers for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NVIDIA_MAJOR = 195
+CTL_MINOR = 255
+CPUID_MAJOR = 203  # Documentation/admin-guide/devices.txt: minor N is CPU N, so minor 0 always opens
+DRIVER_VERSION = "570.124.06"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A character device node on the lab's host."""
+
+    name: str
+    major: int
+    minor: int
+
+
+NODES = (
+    Node("nvidia0", NVIDIA_MAJOR, 0),
+    Node("nvidiactl", NVIDIA_MAJOR, CTL_MINOR),
+    Node("nvidia-uvm", CPUID_MAJOR, 0),
+    Node("nvidia-uvm-tools", CPUID_MAJOR, 1),
+)
+STALE_MAJOR = 510  # where the configuration of the lab believes nvidia-uvm to be; nvidia-caps has it now
+
+_NAMES = {NVIDIA_MAJOR: ("nvidia", "nvidiactl"), CPUID_MAJOR: ("nvidia-uvm",), STALE_MAJOR: ("nvidia-caps",)}
+
+
+def proc_devices(real: str) -> str:
+    """The kernel's own list with our names put in and the drivers they hide left out."""
+    characters, _, blocks = real.partition("\nBlock devices:\n")
+    kept = {
+        int(major): (name,)
+        for major, name in re.findall(r"^ *(\d+) (\S.*)$", characters, flags=re.MULTILINE)
+        if int(major) not in _NAMES
+    }
+    lines = [f"{major:3d} {name}" for major, names in sorted((kept | _NAMES).items()) for name in names]
+    return "Character devices:\n" + "\n".join(lines) + "\n\nBlock devices:\n" + blocks
+
+
+def driver_tree() -> dict[str, str]:
+    """`/proc/driver/nvidia` of one GPU, by relative path, in the form of the open kernel module."""
+    return {
+        "version": (
+            f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {DRIVER_VERSION}  Release Build  (lab@lab)\n"
+            "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14+deb12u1)\n"
+        ),
+        "params": 'ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 1\nEnableMSI: 1\nRegistryDwords: ""\n',
+        "gpus/0000:41:00.0/information": (
+            "Model: \t\t NVIDIA Lab Stand-in\nIRQ:   \t\t 120\nGPU UUID: \t GPU-00000000-0000-0000-0000-00000000000a\n"
+            "Video BIOS: \t 00.00.00.00.00\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
+            f"Bus Location: \t 0000:41:00.0\nDevice Minor: \t 0\nGPU Firmware: \t {DRIVER_VERSION}\n"
+            "GPU Excluded:\t No\n"
+        ),
+    }
