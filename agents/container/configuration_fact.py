@@ -9,10 +9,12 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from gapline.agents.container.config_diff import Edit, unified_diff
 from gapline.agents.container.proxmox_config import flag, properties
 from gapline.agents.container.setting import Setting
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Fact
+from gapline.orchestrator.model.problem import Problem
 
 NVIDIA_MAJOR = 195
 """nvidia0…, nvidiactl and nvidia-modeset: the only NVIDIA major that is fixed (open-gpu-kernel-modules,
@@ -62,6 +64,7 @@ class Configuration(Fact):
     path: str
     form: Form
     text: tuple[str, ...]  # the file's lines, with private values withheld
+    ended: bool  # the last line has its line feed
     keys: tuple[Setting, ...]  # Proxmox VE keys in force; empty for plain LXC
     raw: tuple[Setting, ...]  # lxc.* in order
     pending: tuple[Setting, ...]
@@ -71,6 +74,7 @@ class Configuration(Fact):
     unified: bool | None  # the host has cgroup v2 only, or not; None when that was not seen
     v1_devices: tuple[Evidence, ...] | None  # the v1 device list; None where there is no v1 device controller
     started: tuple[StartedDevice, ...]
+    unseen: tuple[Problem, ...] = ()
 
     @property
     def unprivileged(self) -> bool:
@@ -85,6 +89,12 @@ class Configuration(Fact):
         if self.uid_map is None:
             return None
         return self.uid_map.text.split()[:2] != ["0", "0"]
+
+    @property
+    def name(self) -> str:
+        """The container's name as LXC's commands take it."""
+        folder, _, file = self.path.rpartition("/")
+        return file.removesuffix(".conf") if self.form is Form.PROXMOX else folder.rpartition("/")[2]
 
     def setting(self, key: str) -> Setting | None:
         """The setting in force; the last one wins, as in Proxmox VE's parser."""
@@ -102,6 +112,19 @@ class Configuration(Fact):
             if s.key == key:
                 values = (*values, s.value) if s.value else ()
         return values
+
+    def raw_line(self, key: str, value: str) -> str:
+        """A raw setting as this file writes it."""
+        return f"{key}: {value}" if self.form is Form.PROXMOX else f"{key} = {value}"
+
+    def line_after_rules(self) -> int:
+        """Where a further device rule belongs: after all others, or at the end of what is in force."""
+        rules = self.device_rules()
+        return max((s.line for s in rules or (*self.keys, *self.raw)), default=0) + 1
+
+    def diff(self, *edits: Edit) -> str:
+        """A unified diff of the file."""
+        return unified_diff(self.path, self.text, edits, ended=self.ended)
 
     def device_entries(self) -> Iterator[tuple[Setting, dict[str, str]]]:
         """The dev[n] entries with their properties."""

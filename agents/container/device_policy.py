@@ -102,9 +102,7 @@ def _apply(policy: DevicePolicy, step: Step, find: Callable[[str], Device | None
             device = find(path)
             if device is None:
                 return policy
-            found = Rule(
-                allow=True, type=device.type, major=device.major, minor=device.minor, access=access, at=at
-            )
+            found = Rule(allow=True, type=device.type, major=device.major, minor=device.minor, access=access, at=at)
             return _add(policy, found)
         case Rule():
             return _add(policy, step)

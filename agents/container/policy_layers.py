@@ -19,7 +19,9 @@ _COMMON = (
     *("c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 5:0 rwm", "c 5:1 rwm", "c 5:2 rwm"),
     *("c 1:8 rwm", "c 1:9 rwm", "c 136:* rwm", "c 10:229 rwm"),
 )
-_SHIPPED = re.compile(r"/usr/(?:local/)?share/lxc/config/(?:[a-z0-9-]+\.)?(common|userns|nesting|oci\.common)\.conf(?:\.d/?)?")
+_SHIPPED = re.compile(
+    r"/usr/(?:local/)?share/lxc/config/(?:[a-z0-9-]+\.)?(common|userns|nesting|oci\.common)\.conf(?:\.d/?)?"
+)
 
 BASE_DEVICE = Device("c", 1, 3)
 """/dev/null: without it hardly a program runs, so that a list which denies it is not meant."""
@@ -34,7 +36,7 @@ def policy_steps(configuration: Configuration) -> Iterator[Step]:
     """All rules in the order in which LXC takes them."""
     if configuration.form is Form.PROXMOX:
         unprivileged = configuration.unprivileged_now
-        yield from _proxmox_base(configuration.unprivileged if unprivileged is None else unprivileged)
+        yield from _proxmox_base(unprivileged=configuration.unprivileged if unprivileged is None else unprivileged)
         yield from _entries(configuration)
         yield Rule(allow=False, type="c", major=5, minor=1, access="rwm")
     for setting in configuration.raw:
@@ -60,7 +62,7 @@ def _common() -> Iterator[Step]:
             yield rule
 
 
-def _proxmox_base(unprivileged: bool) -> Iterator[Step]:  # noqa: FBT001
+def _proxmox_base(*, unprivileged: bool) -> Iterator[Step]:
     yield from _common()
     if unprivileged:
         yield Clear(allow=False)

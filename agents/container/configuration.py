@@ -1,0 +1,137 @@
+"""Agent `container.configuration`: what the container's configuration says, and whether it can mean that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gapline.agents.container import configuration_nodes, configuration_rules, configuration_start
+from gapline.agents.container.configuration_fact import Configuration, Form, StartedDevice
+from gapline.agents.container.configuration_file import CONFIG
+from gapline.agents.container.lxc_config import LxcConfig, parse_lxc
+from gapline.agents.container.proxmox_config import ProxmoxConfig, parse_proxmox
+from gapline.agents.container.setting import in_file
+from gapline.orchestrator.model.agent import Agent, Layer, Scope
+from gapline.orchestrator.model.capture import Capture, Captures, Line
+from gapline.orchestrator.model.errors import CollectError, ParseError
+from gapline.orchestrator.model.evidence import Evidence
+from gapline.orchestrator.model.limit import Limits
+from gapline.orchestrator.model.outcome import Outcome, judged
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.source import File, Glob, Source
+
+_PROXMOX_PATH = re.compile(r"/etc/pve/(?:nodes/[^/]+/)?lxc/\d+\.conf")
+_LXC_PATH = re.compile(r"/.*/config")
+_LXC_LINE = re.compile(r"\s*lxc\.[a-z0-9_.-]+\s*=.*")
+_STARTED = re.compile(r"([bc]):(\d{1,10}):(\d{1,10}):(/.*)")
+_UID_MAP = re.compile(r"\s*\d+\s+\d+\s+\d+\s*")
+
+SOURCES: Mapping[str, Source] = {
+    "config": CONFIG,
+    "uid_map": File("/proc/{init}/uid_map", root=True),
+    "unified": File("/sys/fs/cgroup/cgroup.controllers"),
+    "v1_devices": Glob(
+        "/sys/fs/cgroup/devices/lxc/{ct}/devices.list /sys/fs/cgroup/devices/lxc.payload.{ct}/devices.list", root=True
+    ),
+    "started": File("/var/lib/lxc/{ct}/passthrough/devices", root=True),
+}
+
+
+def parse(captures: Captures) -> Configuration:
+    capture = captures.need("config")
+    path = capture.shown.split()[-1] if capture.shown.split() else ""
+    lines = tuple(in_file(line, path) for line in capture.lines())
+    form, content = _content(path, lines)
+    unseen: list[Problem] = []
+    return Configuration(
+        path=path,
+        form=form,
+        text=tuple(line.text for line in lines),
+        ended=capture.out.endswith(b"\n"),
+        keys=content.keys if isinstance(content, ProxmoxConfig) else (),
+        raw=content.raw if isinstance(content, ProxmoxConfig) else content.settings,
+        pending=content.pending if isinstance(content, ProxmoxConfig) else (),
+        snapshots=content.snapshots if isinstance(content, ProxmoxConfig) else (),
+        ignored=tuple(line.evidence for line in content.ignored),
+        uid_map=_uid_map(_seen(captures, "uid_map", unseen)),
+        unified=_unified(captures["unified"]),
+        v1_devices=_v1_devices(_seen(captures, "v1_devices", unseen)),
+        started=_started(_seen(captures, "started", unseen)),
+        unseen=tuple(unseen),
+    )
+
+
+def _content(path: str, lines: tuple[Line, ...]) -> tuple[Form, ProxmoxConfig | LxcConfig]:
+    """The form follows from the path; for a file from elsewhere, from its lines.
+
+    Raises:
+        ParseError: no line of it is a setting.
+    """
+    proxmox, lxc = parse_proxmox(lines), parse_lxc(lines)
+    known_as_lxc = _LXC_PATH.fullmatch(path) is not None
+    looks_like_lxc = not proxmox.keys and any(_LXC_LINE.fullmatch(line.text) for line in lines)
+    if not _PROXMOX_PATH.fullmatch(path) and (known_as_lxc or looks_like_lxc):
+        if lxc.settings:
+            return Form.LXC, lxc
+    elif proxmox.keys or proxmox.raw:
+        return Form.PROXMOX, proxmox
+    at = next((line.evidence for line in lines if line.text.strip()), None)
+    raise ParseError(at or Evidence(target="", source=path, line=1, text=""), "settings of a container")
+
+
+def _seen(captures: Captures, name: str, unseen: list[Problem]) -> Capture | None:
+    """The capture; None when the thing is absent or the container does not run, and then that is no gap."""
+    try:
+        return captures.have(name)
+    except CollectError as error:
+        if error.problem.kind is not ProblemKind.NOT_RUNNING:
+            unseen.append(error.problem)
+        return None
+
+
+def _uid_map(capture: Capture | None) -> Evidence | None:
+    line = capture.first() if capture else None
+    if line is None or not line.text.strip():
+        return None
+    if not _UID_MAP.fullmatch(line.text):
+        raise ParseError(line.evidence, "three numbers of a uid map")
+    return line.evidence
+
+
+def _unified(capture: Capture) -> bool | None:
+    if capture.problem is None:
+        return True
+    return False if capture.problem.kind is ProblemKind.MISSING else None
+
+
+def _v1_devices(capture: Capture | None) -> tuple[Evidence, ...] | None:
+    if capture is None:
+        return None
+    return tuple(line.evidence for lines in capture.files().values() for line in lines)
+
+
+def _started(capture: Capture | None) -> tuple[StartedDevice, ...]:
+    found = ((line, _STARTED.fullmatch(line.text)) for line in (capture.lines() if capture else ()))
+    return tuple(
+        StartedDevice(type=match[1], major=int(match[2]), minor=int(match[3]), path=match[4], at=line.evidence)
+        for line, match in found
+        if match
+    )
+
+
+def judge(fact: Configuration, limits: Limits) -> Outcome:
+    findings = (*configuration_start.findings(fact), *configuration_rules.findings(fact))
+    return judged(fact, findings, (*fact.unseen, *configuration_rules.unread(fact)))
+
+
+AGENT = Agent(
+    id="container.configuration",
+    title="Container configuration",
+    layer=Layer.CONTAINER,
+    scope=Scope.CONTAINER,
+    fact=Configuration,
+    sources=SOURCES,
+    parse=parse,
+    judge=judge,
+    codes=(*configuration_start.CODES, *configuration_rules.CODES, *configuration_nodes.CODES),
+)
