@@ -6,6 +6,7 @@
 
 set -euo pipefail
 
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=${GAPLINE_VENV:-${VIRTUAL_ENV:-$root/.venv}}
 python=$venv/bin/python
