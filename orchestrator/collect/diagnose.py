@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from gapline.orchestrator.collect.script import seconds
 from gapline.orchestrator.model.problem import Problem, ProblemKind
@@ -23,7 +24,6 @@ SUDO_REFUSAL = re.compile(
 _SHELL_NOISE = re.compile(rb"(?m)^(?:\S*sh: )?(?:line \d+: )?\s*(?:\d+ )?(?:Killed|Terminated|Hangup)\b.*(?:\n|\Z)")
 _TIMED_OUT_STATUS = {"124", "137", "143"}  # coreutils, KILL, TERM
 _CUT_STATUS = {"0", "1", "141"}  # the writer of a cut pipe ends by SIGPIPE, or reports EPIPE
-_WORD = re.compile(r"problem:(.*)", re.DOTALL)
 
 
 def stderr(frame: Frame) -> bytes:
@@ -38,6 +38,8 @@ def exit_status(frame: Frame) -> int | None:
 
 def diagnose(source: Source, frame: Frame) -> Problem | None:
     """What kept a finished item from being complete, or None."""
+    if frame.problem:
+        return _told(frame.problem)
     status = frame.status or ""
     if status == "0" and not isinstance(source, Glob | Stat):
         return None
@@ -87,8 +89,6 @@ def first_line(text: str) -> str:
 
 
 def _by_word(source: Source, status: str) -> Problem:
-    if match := _WORD.fullmatch(status):
-        return stored_problem(match.group(1))
     if status not in _BY_WORD:
         return Problem(kind=ProblemKind.UNREADABLE, detail=f"the target gave the exit status {status[:40]!r}")
     kind, detail, hint = _BY_WORD[status]
@@ -115,14 +115,12 @@ _BY_WORD = {
 }
 
 
-def stored_problem(text: str) -> Problem:
+def _told(text: str) -> Problem:
     """A problem as a replayed snapshot tells it."""
-    from urllib.parse import unquote  # noqa: PLC0415
-
     try:
         return Problem.model_validate_json(unquote(text))
     except ValueError:
-        return Problem(kind=ProblemKind.UNREADABLE, detail="the target sent a problem that cannot be read")
+        return Problem(kind=ProblemKind.UNREADABLE, detail="the target told of a problem that cannot be read")
 
 
 def _timed_out(source: Source, frame: Frame) -> bool:

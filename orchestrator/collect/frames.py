@@ -2,7 +2,7 @@ r"""The framed output of a collecting script, parsed as it arrives.
 
 On both streams ``\n@NONCE b NUMBER\n`` opens an item and ``\n@NONCE e NUMBER …\n`` closes it; on standard output the
 latter carries status, start, end (seconds of the target's uptime) and optional flags: ``q`` nothing of this item goes
-to standard error, ``t`` it was cut on the target. ``\n@NONCE z\n`` ends a stream. The line feed before ``@`` belongs
+to standard error, ``t`` it was cut on the target; a replayed item also its problem, URL-quoted JSON. ``\n@NONCE z\n`` ends a stream. The line feed before ``@`` belongs
 to the marker, so output without a final line feed and binary output survive exactly. Whatever is not a valid marker
 in its place is data; data outside of items is noise, of which the beginning is kept for messages.
 """
@@ -31,6 +31,7 @@ class Frame:
     status: str | None
     seconds: float
     truncated: bool
+    problem: str = ""  # told by a replay
 
 
 Done = Callable[[Frame], None]
@@ -101,7 +102,7 @@ class Frames:
         elif kind == b"b":
             valid = len(words) == 2 and side.record is None and self._open(side, words[1])
         else:
-            valid = kind == b"e" and len(words) in ((5, 6) if out else (2,)) and self._close(side, words)
+            valid = kind == b"e" and len(words) in ((5, 6, 7) if out else (2,)) and self._close(side, words)
         self.marks += valid
         return valid
 
@@ -196,6 +197,7 @@ class _Record:
     status: str | None = None
     seconds: float = 0.0
     truncated: bool = False
+    problem: str = ""
     out: bytearray = field(default_factory=bytearray)
     err: bytearray = field(default_factory=bytearray)
 
@@ -213,10 +215,13 @@ class _Record:
         self.seconds = _between(words[3], words[4])
         self.quiet = b"q" in flags
         self.truncated = self.truncated or b"t" in flags
+        self.problem = words[6].decode("ascii", "replace") if len(words) > 6 else ""  # noqa: PLR2004
         self.left -= self.quiet
 
     def frame(self) -> Frame:
-        return Frame(self.number, bytes(self.out), bytes(self.err), self.status, self.seconds, self.truncated)
+        return Frame(
+            self.number, bytes(self.out), bytes(self.err), self.status, self.seconds, self.truncated, self.problem
+        )
 
 
 def _between(start: bytes, end: bytes) -> float:

@@ -100,6 +100,7 @@ class _Attempt:
         self._over = anyio.Event()  # complete or ended
         self._ended = anyio.Event()
         self._error: TransportError | None = None
+        self._failure: Exception | None = None
         self._exit: int | None = None
         self._marks = self._bytes = 0
         self._since = 0.0
@@ -125,6 +126,8 @@ class _Attempt:
                 channel.abandon()
                 follow.cancel()
         self.reading.frames.flush()
+        if self._failure is not None:
+            raise self._failure
         if self._error is not None and not self.reading.frames.complete:
             raise self._error
 
@@ -202,7 +205,12 @@ class _Attempt:
 
     def _receive(self, stream: Stream, data: bytes) -> None:
         frames = self.reading.frames
-        frames.feed(stream, data)
+        try:
+            frames.feed(stream, data)
+        except Exception as error:  # noqa: BLE001  # ours, from `deliver`; an event loop would only log it
+            self._failure = error
+            self._over.set()
+            return
         if frames.marks != self._marks:
             self._marks, self._bytes, self._since = frames.marks, 0, anyio.current_time()
         else:

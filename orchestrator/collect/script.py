@@ -1,7 +1,8 @@
 """From items to one POSIX `sh` script for `sh -s`. Pure: the same items give the same script.
 
-The whole script is one function and its last line calls it, so a script that arrives cut off runs nothing. Every
-item has a comment line ``#: <number> <target> <key>`` before it; a replay server knows it by that.
+The whole script is one function and its last line calls it, so a script that arrives cut off runs nothing. The first
+line ends with the nonce and the last line is ``_m <nonce>``: by that a reader knows the end of a script. Every item
+has a comment line ``#: <number> <target> <key>`` before it; a replay server knows it by that.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ONE_LINE_TREES = (
 )
 # Binary sysfs attributes: a shell's `read` drops NUL bytes without a word.
 _BINARY_NAMES = frozenset(
-    "bios config data descriptors edid eeprom hdcp nvmem of_node raw rom vpd remove reset binary_file".split()
+    ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
 )
 _BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/firmware", "/of_node/", "/acpi/tables/")
 
@@ -58,6 +59,7 @@ class Group:
 
     @property
     def number(self) -> int:
+        """The number of the frame around the whole group."""
         return self.members[0][0]
 
     @property
@@ -126,7 +128,16 @@ def _timed(item: Item) -> bool:
 def _whole(nonce: str, tag: str, watch: list[str], body: list[str], close: str) -> str:
     text = "".join(body)
     used = [code for name, code in _OPTIONAL.items() if f"{name} " in text]
-    first = [f"{CALL}() {{\n", shell.SETUP, f"N=$1 {tag}", shell.FRAME, shell.SWEEP, *watch, shell.FILE, *used]
+    first = [
+        f"{CALL}() {{ # {nonce}\n",
+        shell.SETUP,
+        f"N=$1 {tag}",
+        shell.FRAME,
+        shell.SWEEP,
+        *watch,
+        shell.FILE,
+        *used,
+    ]
     return "".join((*first, "_time; U=$u\n", text, close, shell.FINISH, "}\n", f"{CALL} {nonce}\n"))
 
 
@@ -183,8 +194,8 @@ def _variables(binding: Binding | None) -> str:
 def _call(number: int, item: Item, form: _Form) -> str:
     source, binding = item.source, item.binding
     if source.root and form.become is Become.SUDO_READS:
-        gate = _gate(number, source, form, root=False)
-        return f"{gate}_run {number} {_sudo_wait(source)} {_cut(source)}{' '.join(map(word, sudo_argv(source, binding)))}\n"
+        gate, argv = _gate(number, source, form, root=False), " ".join(map(word, sudo_argv(source, binding)))
+        return f"{gate}_run {number} {_sudo_wait(source)} {_cut(source)}{argv}\n"
     return f"{_gate(number, source, form, root=source.root)}{_reader(number, source, binding)}\n"
 
 
