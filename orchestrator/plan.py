@@ -11,6 +11,7 @@ from gapline.orchestrator.discovery import containers, identity
 from gapline.orchestrator.discovery.containers import SeenContainer, State
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
+from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import Command, Script, Source, Vantage
@@ -23,7 +24,7 @@ class Plan:
     """One audit: these hosts, these agents with these limits. Values only; nothing has been contacted."""
 
     playbook: str
-    fail_on: str  # a severity, or "none"
+    fail_on: Severity | None
     hosts: tuple[Host, ...]
     agents: tuple[AnyAgent, ...]
     limits: Mapping[str, Limits]  # by agent id
@@ -94,41 +95,26 @@ def host_lanes(plan: Plan, host: Host) -> Lanes:
     )
 
 
-def container_items(plan: Plan, host: Host, container: SeenContainer) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """The readings of one container: those that can be made, and those that its state forbids."""
+def container_items(plan: Plan, host: Host, container: SeenContainer) -> tuple[Item, ...]:
+    """The readings of one container, those from its host first."""
     target = f"{host.name}/{container.name}"
     binding = Binding(container.name, container.init, container.config, container.cgroup)
     sources = _distinct(*(agent.sources.values() for agent in plan.readers(Scope.CONTAINER)))
     ordered = sorted(sources, key=lambda source: source.vantage is Vantage.INSIDE)
-    items = tuple(
+    return tuple(
         Item(target, source, binding, container.name if source.vantage is Vantage.INSIDE else None) for source in ordered
     )
-    possible = tuple(item for item in items if forbidden(container, item.source) is None)
-    return possible, tuple(item for item in items if forbidden(container, item.source) is not None)
 
 
-def forbidden(container: SeenContainer, source: Source) -> Problem | None:
-    """Why a source of a container cannot be read in the state it is in; None when it can."""
-    if not container.init and _needs_process(source):
-        return Problem(
-            kind=ProblemKind.NOT_RUNNING,
-            detail=f"container {container.name} is {container.state.lower()}",
-            hint=f"Start it and run its agents again: gapline rerun … --target HOST/{container.name}",
-        )
-    if container.state is State.FROZEN and source.vantage is Vantage.INSIDE:
-        return Problem(
-            kind=ProblemKind.NOT_ENTERED,
-            detail=f"container {container.name} is frozen, a process sent into it would hang",
-            hint=f"Thaw it: lxc-unfreeze -n {container.name}",
-        )
-    return None
-
-
-def _needs_process(source: Source) -> bool:
-    if source.vantage is Vantage.INSIDE:
-        return True
-    text = source.text if isinstance(source, Script) else source.key
-    return any(name in text for name in ("{init}", "{cgroup}", "$INIT", "$CGROUP", "${INIT", "${CGROUP"))
+def frozen(container: SeenContainer, item: Item) -> Problem | None:
+    """Why nobody is sent into a frozen container; None for every other container or reading."""
+    if container.state is not State.FROZEN or item.enter is None:
+        return None
+    return Problem(
+        kind=ProblemKind.NOT_ENTERED,
+        detail=f"container {container.name} is frozen: a process sent into it would hang",
+        hint=f"Thaw it with `lxc-unfreeze -n {container.name}` and run the agent again.",
+    )
 
 
 def _is_quick(source: Source) -> bool:

@@ -22,6 +22,7 @@ class ProblemKind(StrEnum):
     NOT_ENTERED = "not_entered"  # the container runs but lets nobody in: frozen, no shell, half dead
     WITHHELD = "withheld"  # we chose not to look: it could change the machine, or no flag allowed it
     UNREACHED = "unreached"  # the host was never reached
+    DEFECT = "defect"  # a bug of ours kept it from being judged
     UNSEEN = "unseen"  # something this judgement needs could not be seen by another agent
 
 

@@ -35,7 +35,7 @@ class Header(_Part):
     finished: AwareDatetime
     gapline: str  # version
     playbook: str
-    fail_on: str
+    fail_on: str  # a severity, or "none"
     synthetic: bool  # worked example or replayed invention: said on every page
     snapshots: tuple[str, ...]  # directories, newest last
 

@@ -1,0 +1,70 @@
+"""From captures to an outcome, and from facts to a pair's outcome. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gapline.orchestrator.model.agent import Agent, Facts, PairAgent
+from gapline.orchestrator.model.capture import Captures
+from gapline.orchestrator.model.errors import CollectError, NotApplicableError, ParseError
+from gapline.orchestrator.model.limit import Limits
+from gapline.orchestrator.model.outcome import Fact, NotApplicable, Outcome, Unknown
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+
+
+def analyse(agent: Agent[Any], captures: Captures, limits: Limits) -> Outcome:
+    """One agent's outcome on one target. Never raises: also a bug in an agent concerns that agent only."""
+    try:
+        return agent.judge(agent.parse(captures), limits)
+    except CollectError as error:
+        return Unknown(_placed(error))
+    except ParseError as error:
+        return Unknown(error.problem)
+    except NotApplicableError as error:
+        return NotApplicable(str(error))
+    except Exception as error:  # noqa: BLE001 - agents may be third parties'; their bug must not end the audit
+        return Unknown(_defect(agent.id, error))
+
+
+def analyse_pair(
+    pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outcome]], limits: Limits
+) -> Outcome:
+    """A pair's outcome from the outcomes of the agents it needs, each with its agent's id. Never raises."""
+    facts: dict[type[Fact], Fact] = {}
+    for kind in (*pair.needs, *pair.wants):
+        agent, outcome = outcomes.get(kind, (kind.__name__, None))
+        fact = outcome.fact if outcome is not None else None
+        if fact is not None:
+            facts[kind] = fact
+        elif kind in pair.needs:
+            return _without(agent, outcome)
+    try:
+        return pair.judge(Facts(facts), limits)
+    except Exception as error:  # noqa: BLE001 - as above
+        return Unknown(_defect(pair.id, error))
+
+
+def _without(agent: str, outcome: Outcome | None) -> Outcome:
+    match outcome:
+        case NotApplicable(reason=reason):
+            return NotApplicable(f"{agent}: {reason}")
+        case Unknown(problem=problem):
+            return Unknown(Problem(kind=problem.kind, detail=f"{agent} is unknown: {problem.detail}", hint=problem.hint))
+        case _:
+            detail = f"{agent} did not run"
+            return Unknown(Problem(kind=ProblemKind.UNSEEN, detail=detail, hint=f"Run it too: --agent {agent}"))
+
+
+def _placed(error: CollectError) -> Problem:
+    """The problem with its source, so that a reader knows what could not be read."""
+    problem = error.problem
+    return Problem(kind=problem.kind, detail=f"{error.source}: {problem.detail}", hint=problem.hint)
+
+
+def _defect(agent: str, error: Exception) -> Problem:
+    return Problem(
+        kind=ProblemKind.DEFECT,
+        detail=f"agent {agent} failed: {type(error).__name__}: {str(error)[:300]}",
+        hint="This is a bug of the agent, not of the machine. Please report it together with `gapline bundle`.",
+    )

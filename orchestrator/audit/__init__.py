@@ -1,0 +1,1 @@
+"""One audit as it runs: hosts side by side, agents judged as soon as what they need has arrived."""

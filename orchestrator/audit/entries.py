@@ -1,0 +1,94 @@
+"""How targets are entered in the run: hosts as they were met, containers as their host lists them. Pure."""
+
+from __future__ import annotations
+
+from gapline.orchestrator.discovery.containers import Containers as ContainerList
+from gapline.orchestrator.discovery.containers import SeenContainer
+from gapline.orchestrator.discovery.identity import Identity
+from gapline.orchestrator.inventory.host import Become, ContainerEntry, Containers, Host
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.run import TargetEntry, TargetKind
+from gapline.orchestrator.transport.route import Route
+
+
+def host_entry(
+    host: Host, met: Identity | None, met_at: float | None, route: Route | None, problem: Problem | None
+) -> TargetEntry:
+    """The entry of a host; `met_at` is our clock when it told its own."""
+    skew = met.epoch - met_at if met is not None and met.epoch is not None and met_at is not None else None
+    return TargetEntry(
+        id=host.name,
+        kind=met.kind if met else TargetKind.UNREACHED,
+        parent=None,
+        route=host.reach.value,
+        name=met.hostname if met else "",
+        boot_id=met.boot_id if met else None,
+        uptime_seconds=met.uptime_seconds if met else None,
+        privilege=_privilege(host, met),
+        load=met.load if met else None,
+        clock_skew_seconds=round(skew, 1) if skew is not None else None,
+        audited=True,
+        reason="named by the inventory or the command line" if host.host_too else "the host of a container in question",
+        problem=problem,
+        labels=host.labels,
+        connections=route.connections if route else 0,
+        sessions=route.sessions if route else 0,
+    )
+
+
+def container_entry(
+    host: Host, container: SeenContainer, *, declared: ContainerEntry | None, audited: bool
+) -> TargetEntry:
+    """The entry of a container that its host lists."""
+    if declared is not None:
+        reason = "named by the inventory or the command line"
+    elif not audited and container.gpu and host.containers is not Containers.AUTO:
+        reason = "not asked for"
+    else:
+        reason = container.gpu or "no NVIDIA node or major in its configuration, no GPU process in it"
+    return _container(
+        host,
+        container.name,
+        reason=reason if container.init else f"{reason}; it is {container.state.lower()}",
+        audited=audited,
+        route=f"ssh {declared.ssh.address}" if declared and declared.ssh else f"lxc-attach via {host.name}",
+    )
+
+
+def absent_entry(host: Host, name: str, listed: ContainerList) -> TargetEntry:
+    """The entry of a container that was asked for and that its host does not have, or could not list."""
+    others = ", ".join(container.name for container in listed.seen) or "none"
+    problem = listed.problem or Problem(
+        kind=ProblemKind.MISSING,
+        detail=f"{host.name} has no container {name}",
+        hint=f"It has: {others}. See `gapline discover {host.name}`.",
+    )
+    return _container(host, name, reason="named by the inventory or the command line", audited=True, problem=problem)
+
+
+def _container(
+    host: Host, name: str, *, reason: str, audited: bool, route: str = "none", problem: Problem | None = None
+) -> TargetEntry:
+    return TargetEntry(
+        id=f"{host.name}/{name}",
+        kind=TargetKind.LXC_CONTAINER,
+        parent=host.name,
+        route=route,
+        name=name,
+        boot_id=None,
+        uptime_seconds=None,
+        privilege=None,
+        load=None,
+        clock_skew_seconds=None,
+        audited=audited,
+        reason=reason,
+        problem=problem,
+    )
+
+
+def _privilege(host: Host, met: Identity | None) -> str | None:
+    if met is None or met.user is None:
+        return None
+    if host.become is not Become.NONE:
+        return host.become.value
+    return "root" if met.root else f"user {met.user}"

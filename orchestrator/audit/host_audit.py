@@ -1,0 +1,200 @@
+"""One host and its containers, from connecting to the last outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import time
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gapline.orchestrator.audit.entries import absent_entry, container_entry, host_entry
+from gapline.orchestrator.audit.pair_desk import PairDesk
+from gapline.orchestrator.audit.progress import AgentJudged, HostFinished, HostStarted, Observe, TargetPlanned
+from gapline.orchestrator.audit.target_desk import Clock, TargetDesk
+from gapline.orchestrator.judged import Judged
+from gapline.orchestrator.collect.item import Item
+from gapline.orchestrator.collect.lane import run_lane
+from gapline.orchestrator.collect.reading import unfinished
+from gapline.orchestrator.discovery.containers import SOURCES as CONTAINER_SOURCES
+from gapline.orchestrator.discovery.containers import SeenContainer, containers
+from gapline.orchestrator.discovery.identity import IDENTITY, identity
+from gapline.orchestrator.discovery.identity import SOURCES as IDENTITY_SOURCES
+from gapline.orchestrator.inventory.host import ContainerEntry, Containers, Host
+from gapline.orchestrator.model.agent import Scope
+from gapline.orchestrator.model.capture import Capture
+from gapline.orchestrator.model.errors import TransportError
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.run import TargetEntry
+from gapline.orchestrator.model.source import Source
+from gapline.orchestrator.plan import Plan, container_items, frozen, host_lanes
+from gapline.orchestrator.transport.route import Route
+
+Connect = Callable[[Host], Awaitable[Route]]
+RunLane = Callable[[Route, Sequence[Item]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedTarget:
+    """One target with all that came of it. `captures` is None for targets that were only listed."""
+
+    entry: TargetEntry
+    judged: tuple[Judged, ...]
+    captures: dict[str, Capture] | None
+
+
+class HostAudit:
+    """Runs one host. Use once."""
+
+    def __init__(self, plan: Plan, host: Host, connect: Connect, clock: Clock, observe: Observe) -> None:
+        self._plan, self._host, self._connect = plan, host, connect
+        self._clock, self._observe = clock, observe
+        self._judged: dict[str, list[Judged]] = {}
+        self._desk = self._new_desk(host.name, Scope.HOST)
+        self._desks = {host.name: self._desk}
+        self._pairs: list[PairDesk] = []
+        self._entries: list[TargetEntry] = []
+        self._met_at: float | None = None  # by our clock, when it said who it is
+        self._unlisted: Problem | None = None  # why its containers could not be listed
+
+    async def run(self) -> tuple[AuditedTarget, ...]:
+        """Audit it. Connection errors become the outcomes' problems; only cancellation gets out."""
+        self._observe(HostStarted(self._host.name))
+        self._observe(TargetPlanned(self._host.name, self._desk.agents))
+        problem: Problem | None = None
+        route: Route | None = None
+        try:
+            route = await self._connect(self._host)
+            problem = await self._collect(route)
+        except TransportError as error:
+            problem = error.problem
+        finally:
+            if route is not None:
+                with anyio.CancelScope(shield=True):
+                    await route.close()
+        self._finish(problem)
+        self._observe(HostFinished(self._host.name, problem))
+        return self._results(route, problem)
+
+    async def _collect(self, route: Route) -> Problem | None:
+        """Run the lanes; the first problem that cost a lane."""
+        lanes = host_lanes(self._plan, self._host)
+        problems: list[Problem] = []
+
+        async def lane(route: Route, items: Sequence[Item]) -> None:
+            error = await run_lane(
+                route,
+                items,
+                become=self._host.become,
+                deliver=self._receive,
+                allow_init=self._plan.allow_init,
+            )
+            if error is not None:
+                problems.append(error.problem)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lane, route, lanes.slow)
+            await lane(route, lanes.quick)
+            if not problems:
+                await lane(route, [*self._enter(lane, tasks), *lanes.last])
+        return problems[0] if problems else None
+
+    def _enter(self, lane: RunLane, tasks: TaskGroup) -> tuple[Item, ...]:
+        """Start on the containers that have their own SSH; what is to be read through the host comes back."""
+        through_host: list[Item] = []
+        for container, entry in self._chosen():
+            items = container_items(self._plan, self._host, container)
+            if entry is not None and entry.ssh is not None:
+                direct = tuple(replace(item, enter=None) for item in items if item.enter is not None)
+                tasks.start_soon(self._by_ssh, entry.ssh, direct, lane)
+                items = tuple(item for item in items if item.enter is None)
+            for item in items:
+                if (problem := frozen(container, item)) is not None:
+                    self._receive(unfinished(item, problem))
+                else:
+                    through_host.append(item)
+        return tuple(through_host)
+
+    async def _by_ssh(
+        self, ssh: Host, items: Sequence[Item], lane: RunLane
+    ) -> None:
+        try:
+            route = await self._connect(ssh)
+        except TransportError as error:
+            for item in items:
+                self._receive(unfinished(item, error.problem))
+            return
+        try:
+            await lane(route, items)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await route.close()
+
+    def _chosen(self) -> tuple[tuple[SeenContainer, ContainerEntry | None], ...]:
+        """The containers to audit, each with its desk made; all others are entered as listed only."""
+        seen = containers(self._survey(CONTAINER_SOURCES))
+        named = self._host.containers if isinstance(self._host.containers, tuple) else ()
+        declared = {entry.name: entry for entry in named}
+        chosen = []
+        for container in seen.seen:
+            entry = declared.get(container.name)
+            wanted = entry is not None or (self._host.containers is Containers.AUTO and bool(container.gpu))
+            self._entries.append(container_entry(self._host, container, declared=entry, audited=wanted))
+            if wanted:
+                self._open_desk(container)
+                chosen.append((container, entry))
+        absent = declared.keys() - {container.name for container in seen.seen}
+        self._entries.extend(absent_entry(self._host, name, seen) for name in sorted(absent))
+        self._unlisted = seen.problem if self._host.containers is not Containers.NONE else None
+        return tuple(chosen)
+
+    def _open_desk(self, container: SeenContainer) -> None:
+        target = f"{self._host.name}/{container.name}"
+        desk = self._desks[target] = self._new_desk(target, Scope.CONTAINER)
+        pairs = self._plan.pairs
+        self._pairs.append(PairDesk(self._desk, desk, pairs, self._plan.limits, self._clock, self._report))
+        self._observe(TargetPlanned(target, desk.agents + len(pairs)))
+
+    def _new_desk(self, target: str, scope: Scope) -> TargetDesk:
+        agents = self._plan.host_readers(self._host) if scope is Scope.HOST else self._plan.readers(scope)
+        return TargetDesk(target, agents, self._plan.limits, self._clock, self._report)
+
+    def _receive(self, capture: Capture) -> None:
+        if capture.source == IDENTITY.key:
+            self._met_at = time()
+        self._desks[capture.target].receive(capture)
+        for pair in self._pairs:
+            pair.look()
+
+    def _report(self, judged: Judged) -> None:
+        self._judged.setdefault(judged.target, []).append(judged)
+        self._observe(AgentJudged(judged.target, judged.agent.id, judged.outcome))
+
+    def _finish(self, problem: Problem | None) -> None:
+        """Every agent that has not answered yet answers now."""
+        lost = problem or Problem(kind=ProblemKind.DROPPED, detail="its sources were never read")
+        for desk in self._desks.values():
+            desk.give_up(lost)
+        for pair in self._pairs:
+            pair.look(final=True)
+
+    def _survey(self, sources: Mapping[str, Source]) -> dict[str, Capture]:
+        """The survey's captures by name; an empty one with a problem stands for what never came."""
+        never = Problem(kind=ProblemKind.DROPPED, detail="it was never read")
+        return {
+            name: self._desk.captures.get(source.key, Capture(self._host.name, source.key, source.key, problem=never))
+            for name, source in sources.items()
+        }
+
+    def _results(self, route: Route | None, problem: Problem | None) -> tuple[AuditedTarget, ...]:
+        met = identity(self._survey(IDENTITY_SOURCES)) if route is not None and self._met_at is not None else None
+        own = host_entry(self._host, met, self._met_at, route, problem or self._unlisted)
+        return tuple(
+            AuditedTarget(entry, tuple(self._judged.get(entry.id, ())), self._captures(entry.id))
+            for entry in (own, *self._entries)
+        )
+
+    def _captures(self, target: str) -> dict[str, Capture] | None:
+        desk = self._desks.get(target)
+        return desk.captures if desk is not None else None
