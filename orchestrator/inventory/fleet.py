@@ -35,7 +35,7 @@ from gapline.orchestrator.inventory.settings import (
 from gapline.orchestrator.yaml_document import load as document
 from gapline.orchestrator.yaml_document.faults import Faults
 from gapline.orchestrator.yaml_document.node import Node, Scalar
-from gapline.orchestrator.yaml_document.read import Section, version_one
+from gapline.orchestrator.yaml_document.read import Section, versioned
 
 _KEYS = ("version", "defaults", "hosts", "groups")
 
@@ -70,8 +70,7 @@ def load(path: Path) -> Fleet:
 def parse(data: bytes, path: Path) -> Fleet:
     """As `load`, from bytes that were read already; relative paths in it start at the folder of `path`."""
     faults = Faults()
-    root = Section(document.parse(data, path, faults), "the fleet file", faults, _KEYS)
-    version_one(root, faults)
+    root = versioned(document.parse(data, path, faults), "the fleet file", _KEYS, faults)
     defaults = root.section("defaults", "defaults", DEFAULTS)
     base = read_settings(defaults, DEFAULTS) if defaults else {}
     hosts = _hosts(root, base, faults)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,6 @@ from gapline.orchestrator.inventory.settings import LOCAL, NAME
 from gapline.orchestrator.model.errors import PlanError
 from gapline.orchestrator.yaml_document.faults import did_you_mean, nearest
 
-_VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _FORMS = "A target is user@host[:port], a name or group of the fleet file, host/129 or local."
 
 
@@ -45,7 +43,7 @@ def select(fleet: Fleet | None, targets: Sequence[str]) -> tuple[Host, ...]:
 
 
 def _wishes(fleet: Fleet | None, target: str) -> tuple[_Wish, ...]:
-    if not _VISIBLE.fullmatch(target) or target.startswith("-"):
+    if not target.isprintable() or " " in target or target.startswith("-") or not target:
         raise PlanError(f"{target!r} is not a target", hint=_FORMS)
     if fleet is not None and target in fleet.groups:
         return tuple(_Wish(host) for host in fleet.members(target))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.limit import Limit
 from gapline.orchestrator.playbook.playbook import Level
 from gapline.orchestrator.yaml_document.faults import Faults
 from gapline.orchestrator.yaml_document.node import Items, Node, Place, Scalar, Table
-from gapline.orchestrator.yaml_document.read import Section, choice, flag, listed, text, version_one
+from gapline.orchestrator.yaml_document.read import Section, choice, flag, listed, text, versioned
 
 _KEYS = ("version", "name", "about", "extends", "runs", "fail_on", "agents")
 _AGENT_KEYS = ("level", "enabled", "limits")
@@ -70,8 +71,7 @@ def read_chapter(root: Table, faults: Faults) -> Chapter:
     Raises:
         ConfigError: the file is of another version.
     """
-    section = Section(root, "the playbook", faults, _KEYS)
-    version_one(section, faults)
+    section = versioned(root, "the playbook", _KEYS, faults)
     agents = section.section("agents", "agents")
     return Chapter(
         name=section.get("name", text) or root.place.path.stem,
@@ -93,7 +93,11 @@ def _levels(node: Node) -> tuple[Level, ...]:
 def _fail_on(node: Node) -> FailOn:
     if isinstance(node, Scalar) and node.text == NEVER:
         return FailOn(None)
-    return FailOn(choice(Severity)(node))
+    try:
+        return FailOn(choice(Severity)(node))
+    except ConfigError as error:
+        words = ", ".join((NEVER, *Severity))
+        raise node.place.fault(f"expected one of {words}, got {node.shown}", error.hint) from error
 
 
 def _agent(key: Scalar, node: Node, faults: Faults) -> AgentPart:

@@ -18,7 +18,7 @@ def did_you_mean(word: str, candidates: Collection[str]) -> str:
     if near:
         return f"Did you mean {near}?"
     few = 12
-    return f"Known: {', '.join(sorted(candidates))}." if 0 < len(candidates) <= few else ""
+    return f"Known: {', '.join(sorted(filter(None, candidates)))}." if 0 < len(candidates) <= few else ""
 
 
 def nearest(word: str, candidates: Collection[str]) -> str | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from gapline.orchestrator.model.errors import ConfigError
-from gapline.orchestrator.yaml_document.faults import Faults, did_you_mean
+from gapline.orchestrator.yaml_document.faults import Faults, nearest
 from gapline.orchestrator.yaml_document.node import Entry, Items, Node, Place, Scalar, Table
 
 T = TypeVar("T")
@@ -76,7 +76,8 @@ def choice(options: type[E]) -> Read[E]:
         words = [option.value for option in options]
         if isinstance(node, Scalar) and node.text in words:
             return options(node.text)
-        hint = did_you_mean(node.text, words) if isinstance(node, Scalar) else ""
+        near = nearest(node.text, words) if isinstance(node, Scalar) else None
+        hint = f"Did you mean {near}?" if near else ""
         raise node.place.fault(f"expected one of {', '.join(words)}, got {node.shown}", hint)
 
     return read
@@ -155,13 +156,15 @@ class Section:
             self._faults.unknown(f"key in {what}:", self._entries.pop(key).key, known)
 
 
-def version_one(section: Section, faults: Faults) -> None:
-    """Check `version: 1`.
+def versioned(root: Table, what: str, known: Collection[str], faults: Faults) -> Section:
+    """The root of a file that starts with `version: 1`.
 
     Raises:
-        ConfigError: it is another version, so nothing else in the file can be judged.
+        ConfigError: it is of another version, so nothing else in the file can be judged.
     """
-    found = section.need("version", whole_number(0, 10**9), "Write `version: 1` as the first line.")
+    anything = Section(root, what, faults)
+    found = anything.need("version", whole_number(0, 10**9), "Write `version: 1` as the first line.")
     if found not in {None, 1}:
-        place = section.place_of("version")
+        place = anything.place_of("version")
         raise faults.ending_with(place.fault(f"version {found} of the format is not known", "This reads 1."))
+    return Section(root, what, faults, known)
