@@ -1,4 +1,6 @@
-"""Real OpenSSH servers on loopback, each with its own keys, configuration and directory. A pytest plugin.
+"""Real OpenSSH servers on loopback, each with its own keys, configuration and directory.
+
+Import the fixtures `make_sshd`, `sshd` and `sshd_keys` in a conftest to use them.
 
 Every server is a process of its own, started for one test or module and ended by its process id.
 """
@@ -14,10 +16,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from gapline.orchestrator.inventory.host import Host
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 _SETTINGS = """\
@@ -68,6 +73,18 @@ class Sshd:
     def log(self) -> str:
         """What it has logged."""
         return (self.directory / "log").read_text(errors="replace")
+
+    def host(self, name: str = "pve1", **changes: Any) -> Host:
+        """An inventory entry for it, with the right key and known_hosts unless they are changed."""
+        entry = Host(
+            name=name,
+            address=self.address,
+            port=self.port,
+            identity=(self.identity,),
+            known_hosts=self.known_hosts,
+            connect_timeout=20.0,
+        )
+        return replace(entry, **changes)
 
     def know(self, *names: str) -> None:
         """Rewrite `known_hosts` with the current host key, for its own name or the names given."""

@@ -55,6 +55,7 @@ class Dialer:
         self._identities = Identities()
         self._open = anyio.CapacityLimiter(self._settings.at_once)
         self._gates = Gates(self._settings.logins_at_once)
+        self._routes: set[SshRoute] = set()
         self._jumps = Jumps(self._reach)
         # All of asyncssh's own parsing of files is done by us; None and b"" keep it from looking for defaults.
         self._base = asyncssh.SSHClientConnectionOptions(config=None, client_keys=None, known_hosts=b"")
@@ -78,13 +79,14 @@ class Dialer:
             raise
 
         async def release() -> None:
+            self._routes.discard(route)
             self._open.release_on_behalf_of(place)
             if proxy is not None:
                 await proxy.close()
 
-        return SshRoute(
-            host.name, connection, sessions_at_once=self._settings.sessions_at_once, release=release
-        )
+        route = SshRoute(host.name, connection, sessions_at_once=self._settings.sessions_at_once, release=release)
+        self._routes.add(route)
+        return route
 
     async def offered_key(self, host: Host) -> OfferedKey:
         """The host key that the server shows, unchecked, for a person to compare. Known algorithms are preferred.
@@ -135,7 +137,9 @@ class Dialer:
         return ignored_settings(self._files.blocks(host.address))
 
     async def close(self) -> None:
-        """Close the shared jump connections. Routes are closed by those who opened them."""
+        """Close the routes that nobody has closed, and then the jump hosts'."""
+        for route in tuple(self._routes):
+            await route.close()
         await self._jumps.close()
 
     async def __aenter__(self) -> Self:
