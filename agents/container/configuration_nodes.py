@@ -99,6 +99,7 @@ def lasting_fix(fact: Configuration, paths: list[str]) -> str:
     free = [n for n in range(256) if fact.setting(f"dev{n}") is None]
     entries = " ".join(f"-dev{n} {path},mode=0666" for n, path in zip(free, paths, strict=False))
     return (
-        f"Proxmox VE 8.1 and later (pve-container 5.0.7): `pct set {fact.name} {entries}`, and remove the mount "
-        f"entry of the same node. A missing node then keeps the container from starting, so load the modules first. Otherwise {by_path}."
+        f"Proxmox VE 8.1 and later (pve-container 5.0.7): `pct set {fact.name} {entries}`, and "
+        "remove the mount entry of the same node. A missing node then keeps the container from starting, so load the "
+        f"modules first. Otherwise {by_path}."
     )

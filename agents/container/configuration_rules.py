@@ -42,7 +42,7 @@ CODES = (
     Code(
         code="config.rules_wiped",
         title="A late `deny: a` takes back the rules before it",
-        meaning="A bare `a` clears the list. Raw lines come after LXC's basic rules and Proxmox VE's dev[n] entries, so "
+        meaning="A bare `a` clears the list. Raw lines come after LXC's basic rules and Proxmox VE's dev[n] entries: "
         "a raw `deny: a` leaves only what stands below it, and not even /dev/null is allowed any more.",
     ),
 )
