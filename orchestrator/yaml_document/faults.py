@@ -9,6 +9,7 @@ from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.yaml_document.node import Scalar
 
 MOST_SHOWN = 50
+NEAR = 0.75  # of 1: one wrong letter in four
 LONGEST_COMPARED = 64  # characters; comparing costs their square
 
 
@@ -26,7 +27,7 @@ def nearest(word: str, candidates: Collection[str]) -> str | None:
     if len(word) > LONGEST_COMPARED:
         return None
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    near = get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
+    near = get_close_matches(word.casefold(), by_folded, n=1, cutoff=NEAR)
     return by_folded[near[0]] if near else None
 
 

@@ -160,15 +160,20 @@ def test_addresses_are_taken_apart(text: str, address: Address) -> None:
 @given(st.text(max_size=30) | st.text("a1:@[]/.-%", max_size=12))
 def test_any_text_is_a_target_or_a_plan_error(target: str) -> None:
     """Nothing else is raised, and what is accepted can be no option and hides nothing."""
-    try:
-        hosts = select(FLEET, [target])
-    except PlanError as error:
-        assert str(error).isprintable()
-        return
+    hosts, message = hosts_or_message(target)
+    assert message.isprintable()
     for host in hosts:
         for part in (host.name, host.address, host.user or "a"):
             assert part.isprintable()
             assert not part.startswith("-")
+
+
+def hosts_or_message(target: str) -> tuple[tuple[Host, ...], str]:
+    """What a target selects, or why it does not."""
+    try:
+        return select(FLEET, [target]), ""
+    except PlanError as error:
+        return (), str(error)
 
 
 @given(st.text("abc1:@[].-%", max_size=12))
