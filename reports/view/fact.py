@@ -1,0 +1,112 @@
+"""An agent's fact as rows a person can read: names with their values, and equal records as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from gapline.reports.visible import clipped
+
+_WIDTH = 400  # characters of one value
+_ROWS = 300
+_RECORDS = 64
+_COLUMNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value by its dotted name."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Records of one form."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int  # records left out
+
+
+@dataclass(frozen=True, slots=True)
+class FactView:
+    """A fact: single values first, then its tables."""
+
+    rows: tuple[Row, ...]
+    tables: tuple[Table, ...]
+    more: int  # rows left out
+
+    def texts(self) -> Iterator[str]:
+        """Everything it shows, for its size."""
+        for row in self.rows:
+            yield from (row.name, row.value)
+        for table in self.tables:
+            yield from chain(table.columns, *table.rows)
+
+
+def fact_view(fact: Mapping[str, Any]) -> FactView:
+    """The whole fact, long ones cut."""
+    flat = list(_flat("", fact))
+    rows = [item for item in flat if isinstance(item, Row)]
+    tables = tuple(item for item in flat if isinstance(item, Table))
+    return FactView(tuple(rows[:_ROWS]), tables, max(len(rows) - _ROWS, 0))
+
+
+def key_values(fact: Mapping[str, Any], at_most: int) -> tuple[Row, ...]:
+    """The first single values of a fact's own level."""
+    flat = (Row(name, value_text(value)) for name, value in fact.items() if not isinstance(value, (dict, list, tuple)))
+    return tuple(islice(flat, at_most))
+
+
+def value_text(value: object) -> str:
+    """A value in words: unknown, yes and no instead of None, True and False."""
+    match value:
+        case None:
+            return "unknown"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:g}"
+        case list() | tuple() if not value:
+            return "none"
+        case list() | tuple() | dict():
+            return clipped(_inline(value), _WIDTH)
+        case _:
+            return clipped(str(value), _WIDTH)
+
+
+def _flat(name: str, value: object) -> Iterator[Row | Table]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, Mapping) for one in value):
+        yield from _records(name, value)
+    else:
+        yield Row(name, value_text(value))
+
+
+def _records(name: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Row | Table]:
+    columns = tuple(dict.fromkeys(str(key) for record in records for key in record))
+    if len(columns) > _COLUMNS:
+        for index, record in enumerate(records[:_RECORDS]):
+            yield from _flat(f"{name}[{index}]", record)
+    else:
+        rows = tuple(_cells(record, columns) for record in records[:_RECORDS])
+        yield Table(name, columns, rows, max(len(records) - _RECORDS, 0))
+
+
+def _cells(record: Mapping[str, Any], columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value_text(record[column]) if column in record else "" for column in columns)
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_inline(inner)}" for key, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_inline(inner) for inner in value)
+    return value_text(value)
