@@ -1,0 +1,27 @@
+"""Every test that takes a `way` runs in every shell and as every user that this machine has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.shell.shells import WAYS, Way
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def way(request: pytest.FixtureRequest) -> Way:
+    """A shell and a user."""
+    chosen: Way = request.param
+    if chosen.reason:
+        pytest.skip(chosen.reason)
+    return chosen
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A directory that every user of this machine may read."""
+    for parent in (tmp_path, *tmp_path.parents[:3]):
+        if parent.owner() != "root" or parent.stat().st_mode & 0o005 != 0o005:
+            parent.chmod(parent.stat().st_mode | 0o005)
+    return tmp_path
