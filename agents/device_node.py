@@ -27,6 +27,7 @@ class DeviceNode(Fact):
 
     @property
     def is_character(self) -> bool:
+        """Whether it is a character device, as every node of a GPU is."""
         return self.kind == "character special file"
 
     @property
@@ -36,6 +37,7 @@ class DeviceNode(Fact):
 
     @property
     def numbers(self) -> tuple[int, int]:
+        """Major and minor."""
         return self.major, self.minor
 
 

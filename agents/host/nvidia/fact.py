@@ -65,15 +65,17 @@ class NvidiaDriver(Fact):
 
     @property
     def version(self) -> str | None:
+        """Of the loaded module, None when none is loaded."""
         return self.loaded.version if self.loaded else None
 
     @property
     def flavour(self) -> Flavour | None:
+        """Of the loaded module, None when none is loaded."""
         return self.loaded.flavour if self.loaded else None
 
     @property
     def majors(self) -> Mapping[str, CharMajor]:
-        """NVIDIA's majors by the names in /proc/devices: nvidia, nvidiactl, nvidia-uvm, nvidia-caps, …
+        """NVIDIA's majors by the names in /proc/devices: nvidia, nvidiactl, nvidia-uvm, nvidia-caps and more.
 
         Older drivers register 195 once as `nvidia-frontend`; the names `nvidia` and `nvidiactl` then stand
         for that line, since the three always share the fixed major 195.
@@ -87,4 +89,5 @@ class NvidiaDriver(Fact):
         return tuple(dict.fromkeys(major.name for major in self.char_majors if major.number == number))
 
     def node(self, path: str) -> DeviceNode | None:
+        """The node at a path of the host, None when there is none."""
         return next((node for node in self.nodes if node.path == path), None)
