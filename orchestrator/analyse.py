@@ -27,9 +27,7 @@ def analyse(agent: Agent[Any], captures: Captures, limits: Limits) -> Outcome:
         return Unknown(_defect(agent.id, error))
 
 
-def analyse_pair(
-    pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outcome]], limits: Limits
-) -> Outcome:
+def analyse_pair(pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outcome]], limits: Limits) -> Outcome:
     """A pair's outcome from the outcomes of the agents it needs, each with its agent's id. Never raises."""
     facts: dict[type[Fact], Fact] = {}
     for kind in (*pair.needs, *pair.wants):
@@ -50,7 +48,9 @@ def _without(agent: str, outcome: Outcome | None) -> Outcome:
         case NotApplicable(reason=reason):
             return NotApplicable(f"{agent}: {reason}")
         case Unknown(problem=problem):
-            return Unknown(Problem(kind=problem.kind, detail=f"{agent} is unknown: {problem.detail}", hint=problem.hint))
+            return Unknown(
+                Problem(kind=problem.kind, detail=f"{agent} is unknown: {problem.detail}", hint=problem.hint)
+            )
         case _:
             detail = f"{agent} did not run"
             return Unknown(Problem(kind=ProblemKind.UNSEEN, detail=detail, hint=f"Run it too: --agent {agent}"))

@@ -44,9 +44,15 @@ def _verdict(layer: Layer, targets: Sequence[TargetEntry], outcomes: Sequence[Ou
     unknown = [outcome for outcome in outcomes if outcome.status is Status.UNKNOWN]
     if unknown:
         first = unknown[0]
-        return Verdict.NOT_TESTED, f"{_count(len(unknown), 'answer')} missing: {first.agent} on {first.target}: {first.reason}"
+        return (
+            Verdict.NOT_TESTED,
+            f"{_count(len(unknown), 'answer')} missing: {first.agent} on {first.target}: {first.reason}",
+        )
     agents, seen = {outcome.agent for outcome in looked}, {outcome.target for outcome in looked}
-    return Verdict.CLEARED, f"{_count(len(agents), 'agent')} on {_count(len(seen), 'target')}, nothing of medium or above"
+    return (
+        Verdict.CLEARED,
+        f"{_count(len(agents), 'agent')} on {_count(len(seen), 'target')}, nothing of medium or above",
+    )
 
 
 def _why_not(layer: Layer, targets: Sequence[TargetEntry], outcomes: Sequence[OutcomeEntry]) -> str:

@@ -69,8 +69,8 @@ def exit_code(fail_on: str, targets: Sequence[TargetEntry], outcomes: Sequence[O
 
     A run in which nothing was seen is never 0.
     """
-    problems = [entry.problem for entry in (*targets, *outcomes) if entry.problem is not None]
-    if any(problem.kind is ProblemKind.DEFECT for problem in problems):
+    problems = [*(target.problem for target in targets), *(outcome.problem for outcome in outcomes)]
+    if any(problem is not None and problem.kind is ProblemKind.DEFECT for problem in problems):
         return 4
     if fail_on != "none":
         limit = Severity(fail_on).rank

@@ -19,6 +19,7 @@ from gapline.orchestrator.model.source import Command, Script, Source, Vantage
 SURVEY: Mapping[str, Source] = {**identity.SOURCES, **containers.SOURCES}
 """What is read on every host before anything else is decided."""
 
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One audit: these hosts, these agents with these limits. Values only; nothing has been contacted."""
@@ -102,7 +103,8 @@ def container_items(plan: Plan, host: Host, container: SeenContainer) -> tuple[I
     sources = _distinct(*(agent.sources.values() for agent in plan.readers(Scope.CONTAINER)))
     ordered = sorted(sources, key=lambda source: source.vantage is Vantage.INSIDE)
     return tuple(
-        Item(target, source, binding, container.name if source.vantage is Vantage.INSIDE else None) for source in ordered
+        Item(target, source, binding, container.name if source.vantage is Vantage.INSIDE else None)
+        for source in ordered
     )
 
 

@@ -116,9 +116,7 @@ class HostAudit:
                     through_host.append(item)
         return tuple(through_host)
 
-    async def _by_ssh(
-        self, ssh: Host, items: Sequence[Item], lane: RunLane
-    ) -> None:
+    async def _by_ssh(self, ssh: Host, items: Sequence[Item], lane: RunLane) -> None:
         try:
             route = await self._connect(ssh)
         except TransportError as error:
@@ -162,7 +160,7 @@ class HostAudit:
 
     def _receive(self, capture: Capture) -> None:
         if capture.source == IDENTITY.key:
-            self._met_at = time()
+            self._met_at = time()  # noqa: TID251 - the edge: their clock is compared with ours at this moment
         self._desks[capture.target].receive(capture)
         for pair in self._pairs:
             pair.look()

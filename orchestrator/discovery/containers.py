@@ -18,10 +18,10 @@ CONTAINERS = Script(
     # from lxc-info, one short call each; a half-dead monitor would hang it, hence the time-out.
     "seen=' '\n"
     "one() {\n"
-    "  case $seen in *\" $1 \"*) return ;; esac\n"
+    '  case $seen in *" $1 "*) return ;; esac\n'
     '  seen="$seen$1 "\n'
     '  i=$($T lxc-info -n "$1" -s -p -H 2>/dev/null) || i=UNKNOWN\n'
-    "  set -- \"$1\" \"$2\" $i\n"
+    '  set -- "$1" "$2" $i\n'
     '  printf "ct|%s|%s|%s|%s\\n" "$1" "${3:-UNKNOWN}" "${4:-}" "$2"\n'
     '  grep -n -i -E "^\\[|nvidia|devices\\.allow|^dev[0-9]+:" "$2" 2>/dev/null | while IFS= read -r l; do\n'
     '    printf "cf|%s|%s\\n" "$1" "$l"\n'
@@ -121,7 +121,9 @@ def _records(lines: list[str]) -> Iterator[SeenContainer]:
 def _limit_cgroup(name: str, lines: list[str]) -> str:
     """The cgroup that carries the limits: `lxc/ID` on Proxmox VE, whose `ns` is what the container sees, and
     `lxc.payload.NAME` elsewhere. The unified hierarchy wins over a v1 one."""
-    found = [m for line in lines if line.startswith(f"cg|{name}|") and (m := _CGROUP_LINE.fullmatch(line.split("|", 2)[2]))]
+    found = [
+        m for line in lines if line.startswith(f"cg|{name}|") and (m := _CGROUP_LINE.fullmatch(line.split("|", 2)[2]))
+    ]
     unified = [m[3] for m in found if m[1] == "0"]
     devices = [m[3] for m in found if "devices" in m[2].split(",")]
     for path in (*unified, *devices):

@@ -1,0 +1,86 @@
+"""An audit from the command line: run it, show it as it goes, keep it, tell the answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import click
+
+from gapline import __version__
+from gapline.orchestrator.audit.fan_out import Circumstances, audit
+from gapline.orchestrator.audit.progress import Observe
+from gapline.orchestrator.cli.answer import tell_answer
+from gapline.orchestrator.cli.context import SnapshotContext
+from gapline.orchestrator.cli.progress import watching
+from gapline.orchestrator.cli.routes import routes, ssh_warnings
+from gapline.orchestrator.model.run import Run
+from gapline.orchestrator.paths import state_path
+from gapline.orchestrator.plan import Plan
+from gapline.orchestrator.run_folder import RunFolder, default_path, make, remember
+from gapline.orchestrator.run_log import logged
+from gapline.orchestrator.snapshot import SnapshotWriter, read
+from gapline.reports import html, json
+from gapline.reports.view.evidence import Context
+
+
+def audit_into(out: Path | None, plan: Plan, *, as_json: bool, synthetic: bool = False) -> int:
+    """Audit, write `run.json` and `report.html` into a new directory, print the answer; the exit code.
+
+    Raises:
+        AuditError: a configuration, the disk, or a stored snapshot is at fault; hosts' own errors are in the run.
+    """
+    now = datetime.now(UTC)  # noqa: TID251 - the edge: names the directory
+    for warning in ssh_warnings(plan.hosts):
+        click.echo(f"warning: {warning}", err=True)
+    folder = make(out or default_path(state_path(), now))
+    run = collect(plan, folder, synthetic=synthetic)
+    write(run, folder)
+    remember(state_path(), folder)
+    if as_json:
+        click.echo(json.text(run))
+    else:
+        tell_answer(run, folder)
+    return run.summary.exit_code
+
+
+def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False) -> Run:
+    """Run the plan into a further snapshot of the folder, showing progress on standard error."""
+    name = folder.next_snapshot()
+    created = datetime.now(UTC)  # noqa: TID251 - the edge: a snapshot says when it was made
+    keep = SnapshotWriter(folder.snapshot(name), version=__version__, created=created, synthetic=synthetic)
+    with logged(folder.log), watching(plan, sys.stderr) as observe:
+        return anyio.run(_audit, plan, keep, Circumstances(synthetic=synthetic, snapshot=name), observe)
+
+
+async def _audit(plan: Plan, keep: SnapshotWriter, circumstances: Circumstances, observe: Observe) -> Run:
+    async with routes() as connect:
+        return await audit(plan, connect, keep=keep, circumstances=circumstances, observe=observe)
+
+
+def write(run: Run, folder: RunFolder) -> None:
+    """Write the run and its report, each at once or not at all."""
+    _replace(folder.run_json, json.stream(run))
+    _replace(folder.report, html.stream(run, context_of(run, folder)))
+
+
+def context_of(run: Run, folder: RunFolder) -> Context:
+    """The lines around a cited one, from the newest snapshot that has them; without a snapshot there are none."""
+    paths = (folder.snapshot(name) for name in reversed(run.run.snapshots))
+    return SnapshotContext(tuple(read(path) for path in paths if path.is_dir()))
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    with open(new, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as file:  # noqa: PTH123 - opener
+        file.writelines(pieces)
+    new.replace(path)
+
+
+def _private(path: str, flags: int) -> int:
+    """Runs name machines and what is wrong with them: for their owner only."""
+    return os.open(path, flags, 0o600)

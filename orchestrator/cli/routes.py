@@ -1,0 +1,86 @@
+"""Which route leads to a host: the composition of the transports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+import anyio.to_thread
+import click
+
+from gapline.orchestrator.audit.host_audit import Connect
+from gapline.orchestrator.inventory.host import Host, Reach
+from gapline.orchestrator.model.capture import Capture
+from gapline.orchestrator.snapshot import Snapshot, read
+from gapline.orchestrator.transport.local import LocalRoute
+from gapline.orchestrator.transport.replay import ReplayRoute
+from gapline.orchestrator.transport.route import Route
+from gapline.orchestrator.transport.ssh.dialer import Dialer
+
+
+class TerminalPrompts:
+    """Asks the person at the terminal for passphrases and passwords. Nothing is kept."""
+
+    async def ask(self, question: str, *, echo: bool) -> str | None:
+        def prompt() -> str | None:
+            try:
+                return (
+                    str(click.prompt(question, hide_input=not echo, default="", show_default=False, err=True)) or None
+                )
+            except click.Abort:
+                return None
+
+        return await anyio.to_thread.run_sync(prompt, abandon_on_cancel=True)
+
+
+def dialer() -> Dialer:
+    """A dialer that asks questions if somebody is there to answer them."""
+    return Dialer(prompts=TerminalPrompts() if sys.stdin.isatty() and sys.stderr.isatty() else None)
+
+
+@asynccontextmanager
+async def routes() -> AsyncIterator[Connect]:
+    """How to reach hosts by whatever route they have; connections that several hosts share are closed at the end."""
+    async with dialer() as by_ssh:
+
+        async def connect(host: Host) -> Route:
+            match host.reach:
+                case Reach.SSH:
+                    return await by_ssh.connect(host)
+                case Reach.LOCAL:
+                    return LocalRoute(host.name)
+                case Reach.REPLAY:
+                    return _replay(host)
+
+        yield connect
+
+
+def ssh_warnings(hosts: Iterable[Host]) -> tuple[str, ...]:
+    """What the user's ssh_config asks for and will not happen, each once.
+
+    Raises:
+        ConfigError: a configuration file cannot be read.
+    """
+    asking = Dialer()
+    return tuple(
+        dict.fromkeys(warning for host in hosts if host.reach is Reach.SSH for warning in asking.warnings(host))
+    )
+
+
+def _replay(host: Host) -> Route:
+    assert host.snapshot is not None, "a replayed host has a snapshot"
+    snapshot = _opened(host.snapshot)
+
+    @cache
+    def captures(target: str) -> dict[str, Capture]:
+        return dict(snapshot.captures(target)) if target in snapshot.targets else {}
+
+    return ReplayRoute(host.name, lambda target, key: captures(target).get(key))
+
+
+@cache
+def _opened(path: Path) -> Snapshot:
+    return read(path)

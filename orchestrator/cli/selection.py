@@ -1,0 +1,116 @@
+"""What is to be audited by whom: the arguments that several commands share, turned into a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from gapline.orchestrator.inventory.host import Host
+    from gapline.orchestrator.model.agent import AnyAgent
+    from gapline.orchestrator.plan import Plan
+
+DEFAULT_FLEET = Path("fleet.yaml")
+_FAIL_ON = ("critical", "high", "medium", "low", "info", "none")
+
+C = TypeVar("C", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The shared arguments as they were given."""
+
+    targets: tuple[str, ...]
+    fleet: Path | None
+    playbook: str
+    agents: tuple[str, ...] = ()
+    fail_on: str | None = None
+    allow_init: bool = False
+
+
+def targets_and_fleet(command: C) -> C:
+    """`[TARGET]…` and `-i`."""
+    fleet = click.option(
+        "-i",
+        "--inventory",
+        "fleet",
+        type=click.Path(path_type=Path, dir_okay=False),
+        envvar="GAPLINE_FLEET",
+        help="Fleet file. Default: fleet.yaml in this directory, if it is there.",
+    )
+    return click.argument("targets", nargs=-1, metavar="[TARGET]...")(fleet(command))
+
+
+def playbook_and_agents(command: C) -> C:
+    """`--playbook`, `--agent`, `--allow-init`."""
+    for option in (
+        click.option(
+            "--allow-init", is_flag=True, help="Also run commands that can load the driver or create its nodes."
+        ),
+        click.option(
+            "--agent",
+            "agents",
+            multiple=True,
+            metavar="ID",
+            help="Only this agent, or a pattern like host.*; repeatable.",
+        ),
+        click.option(
+            "--playbook", default="full", show_default=True, metavar="NAME|FILE", help="What runs, by which limits."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+fail_on_option = click.option(
+    "--fail-on", type=click.Choice(_FAIL_ON), help="From which severity on the exit code is 1. Default: the playbook's."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def hosts_of(targets: Sequence[str], fleet: Path | None) -> tuple[Host, ...]:
+    """The hosts that the arguments name.
+
+    Raises:
+        ConfigError, PlanError: the fleet file or a target is wrong.
+    """
+    from gapline.orchestrator.inventory.fleet import load
+    from gapline.orchestrator.inventory.select import select
+
+    path = fleet or (DEFAULT_FLEET if DEFAULT_FLEET.is_file() else None)
+    return select(load(path) if path is not None else None, targets)
+
+
+def plan_of(selection: Selection, hosts: Sequence[Host] | None = None, *, only: Sequence[AnyAgent] = ()) -> Plan:
+    """The plan for what was asked; `hosts` and `only` replace what the selection says about targets and agents.
+
+    Raises:
+        ConfigError, PlanError: a file, a target, an agent or a limit is wrong.
+    """
+    from gapline.orchestrator.cli.registry import all_agents
+    from gapline.orchestrator.model.finding import Severity
+    from gapline.orchestrator.plan import Plan, with_needed
+    from gapline.orchestrator.playbook.check import check
+    from gapline.orchestrator.playbook.load import load
+    from gapline.orchestrator.playbook.select import select_agents
+
+    everyone = all_agents()
+    playbook = load(selection.playbook)
+    check(playbook, everyone)
+    chosen = only or select_agents(playbook, everyone, selection.agents)
+    fail_on = playbook.fail_on
+    if selection.fail_on is not None:
+        fail_on = Severity(selection.fail_on) if selection.fail_on != "none" else None
+    agents = with_needed(chosen, everyone)
+    return Plan(
+        playbook=playbook.name,
+        fail_on=fail_on,
+        hosts=tuple(hosts if hosts is not None else hosts_of(selection.targets, selection.fleet)),
+        agents=agents,
+        limits={agent.id: playbook.limits(agent.id) for agent in agents},
+        allow_init=selection.allow_init,
+    )

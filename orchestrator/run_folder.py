@@ -1,0 +1,117 @@
+"""Where a run lies: `run.json`, `report.html`, the log and the snapshots in one directory, and which run was the last."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gapline.orchestrator.model.errors import ConfigError, SnapshotError
+from gapline.orchestrator.model.run import SCHEMA, Run
+
+_LAST = "last-run"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The directory of one run."""
+
+    path: Path
+
+    @property
+    def run_json(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    def snapshot(self, name: str) -> Path:
+        """The directory of a snapshot by the name that the run gives it."""
+        return self.path / name
+
+    def next_snapshot(self) -> str:
+        """A name for a further snapshot."""
+        number = 1
+        while (self.path / f"snapshot-{number}").exists():
+            number += 1
+        return f"snapshot-{number}"
+
+    def read(self) -> Run:
+        """The run that lies here.
+
+        Raises:
+            SnapshotError: there is none, it is damaged, or a newer version made it.
+        """
+        try:
+            data = self.run_json.read_bytes()
+        except OSError as error:
+            raise SnapshotError(f"{self.run_json}: {error.strerror}", hint="Name the directory of a run.") from error
+        try:
+            return Run.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            message = f"{self.run_json}: is no run of the form {SCHEMA}: {place}: {first['msg']}"
+            hint = "It is damaged, or made by another version of Gapline; audit again or upgrade."
+            raise SnapshotError(message, hint=hint) from error
+
+
+def make(path: Path) -> RunFolder:
+    """A directory for a new run, made now so that a mistake shows before the first connection.
+
+    Raises:
+        ConfigError: it cannot be written, or another run lies there.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = RunFolder(path.resolve())
+        if folder.run_json.exists() or (folder.path / "snapshot-1").exists():
+            hint = "Give another directory with --out, or remove it."
+            raise ConfigError("a run lies there already", path=path, hint=hint)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise ConfigError("is not writable", path=path, hint="Give a directory that you can write to.")
+    except OSError as error:
+        hint = "Give a directory that you can write to with --out."
+        raise ConfigError(f"cannot be made: {error.strerror}", path=path, hint=hint) from error
+    return folder
+
+
+def default_path(state: Path, started: datetime) -> Path:
+    """Where a run goes when nobody says where: below the user's state directory, named by its time."""
+    stem = f"{started:%Y-%m-%dT%H%M%S}"
+    path, number = state / "runs" / stem, 1
+    while path.exists():
+        number += 1
+        path = state / "runs" / f"{stem}-{number}"
+    return path
+
+
+def remember(state: Path, folder: RunFolder) -> None:
+    """Make this the last run, which `gapline rerun` and `gapline report` take by default."""
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = state / f"{_LAST}.new"
+    new.write_text(f"{folder.path}\n", encoding="utf-8")
+    new.replace(state / _LAST)
+
+
+def last(state: Path) -> RunFolder:
+    """The last run.
+
+    Raises:
+        ConfigError: there is none, or it is gone.
+    """
+    try:
+        path = Path((state / _LAST).read_text(encoding="utf-8").strip())
+    except OSError:
+        raise ConfigError("there is no run yet", hint="Make one: gapline audit user@host") from None
+    if not (path / "run.json").is_file():
+        raise ConfigError("the last run is gone", path=path, hint="Name a run's directory with --run, or audit again.")
+    return RunFolder(path)
