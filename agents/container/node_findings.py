@@ -60,7 +60,7 @@ def _misplaced(fact: DeviceNodes, node: DeviceNode) -> Iterator[Finding]:
             now=f"Make sure {node.path} exists on the host (nvidia-modprobe -c0 -u), stop the container, remove what "
             "lies at that path in its root file system, and start it again.",
             lasting="Let the host make its nodes before containers start, and give them as dev[n] entries (Proxmox VE) "
-            "or as bind mounts without `optional`: a missing node then fails the start instead of leaving an empty file.",
+            "or as bind mounts without `optional`: a missing node then fails the start and leaves no file.",
             undo="Nothing to undo: what lies there is not used by the driver.",
             cost="The container's downtime.",
             risk=Risk.R2,
