@@ -20,9 +20,15 @@ install_packages() {
         forbid_services
         for name in "${missing[@]}"; do mask_services "$name"; done
         export DEBIAN_FRONTEND=noninteractive
-        apt-get update -qq
-        apt-get install -qq --yes --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}" >/dev/null
+        quietly apt-get update
+        quietly apt-get install --yes --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}"
     )
+}
+
+# The output of a command that fails, nothing of one that does not.
+quietly() {
+    local output
+    output=$("$@" 2>&1) || die "$output"
 }
 
 mask_services() {

@@ -59,7 +59,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 counts.setdefault(level, Counter())[outcome] += 1
             if outcome == "skipped":
                 reasons.setdefault(level, Counter())[reason(report)] += 1
-    terminalreporter.section("levels")
+    terminalreporter.write_sep("=", "levels")
     for level, count in sorted(counts.items()):
         shown = ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES if count[outcome])
         terminalreporter.write_line(f"{level:<8} {seconds[level]:7.1f} s  {shown}")

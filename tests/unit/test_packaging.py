@@ -12,24 +12,23 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agents", "orchestrator", "playbooks", "reports")
 BUILD = """
-import sys
-from pathlib import Path
+import os, shutil, sys
 from hatchling import build
-import os, tarfile
-out = sys.argv[1]
-name = build.build_sdist(out)
-tarfile.open(Path(out) / name).extractall(out, filter="data")
-os.chdir(Path(out) / name.removesuffix(".tar.gz"))
-print(build.build_wheel(out))
+os.mkdir(sys.argv[1])
+source = build.build_sdist(sys.argv[1])
+os.chdir(sys.argv[1])
+shutil.unpack_archive(source)
+os.chdir(source.removesuffix(".tar.gz"))
+print(build.build_wheel(".."))
 """
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The names in a wheel that was built from the source distribution, as an index's users get it."""
-    out = tmp_path_factory.mktemp("dist")
+    out = tmp_path_factory.mktemp("wheel") / "dist"
     built = subprocess.run(
-        [sys.executable, "-c", BUILD, out], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", BUILD, out], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     ).stdout.split()[-1]
     return zipfile.ZipFile(out / built).namelist()
 
@@ -40,7 +39,7 @@ def test_wheel_holds_every_tracked_file(wheel: list[str]) -> None:
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *FOLDERS],
         cwd=ROOT,
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     ).stdout.split("\n")
     expected = {f"gapline/{name}" for name in tracked if name and (ROOT / name).is_file()}
@@ -63,5 +62,5 @@ def test_bare_names_are_no_modules() -> None:
             f"print(*set(sys.modules) & {set(FOLDERS)!r})",
         ]
     )
-    found = subprocess.run([sys.executable, "-c", everything], cwd=ROOT, check=True, capture_output=True, text=True)
+    found = subprocess.run([sys.executable, "-c", everything], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     assert found.stdout.split() == []
