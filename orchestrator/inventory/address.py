@@ -26,8 +26,8 @@ class Address:
     port: int | None = None
 
     def __str__(self) -> str:
-        """As `ssh -J` takes it: an IPv6 address with a port stands in brackets."""
-        host = f"[{self.host}]" if ":" in self.host and self.port else self.host
+        """As `ssh -J` takes it: an IPv6 address stands in brackets."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
         return f"{user}{host}{port}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -38,6 +39,7 @@ class AmbiguousError(Exception):
         self.hint = hint
 
 
+@lru_cache(maxsize=4096)  # in a fleet the same keys and words come again and again
 def plain_value(text: str) -> str | int | float | bool | None:
     """The value of an unquoted scalar.
 

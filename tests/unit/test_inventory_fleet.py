@@ -238,11 +238,13 @@ hosts:
   inner: {address: "2001:db8::2", port: 2200, user: hop}
   a: {jump: "root@inner,elsewhere:7"}
   b:
+  c: {jump: "2001:db8::9"}
 """
     hosts = fleet(text).hosts
     assert hosts["outer"].jump == "none"
     assert hosts["a"].jump == "audit@192.0.2.1:2222,root@[2001:db8::2]:2200,elsewhere:7"
     assert hosts["b"].jump == "audit@192.0.2.1:2222"
+    assert hosts["c"].jump == "[2001:db8::9]"
 
 
 def test_a_host_that_is_its_own_way_is_refused() -> None:
