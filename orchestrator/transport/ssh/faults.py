@@ -20,7 +20,7 @@ from gapline.orchestrator.model.errors import (
     TransportError,
 )
 from gapline.orchestrator.transport.ssh.host_keys import rejected
-from gapline.orchestrator.transport.ssh.identities import PassphraseWithheld
+from gapline.orchestrator.transport.ssh.identities import KeyNotOpened
 
 if TYPE_CHECKING:
     from gapline.orchestrator.transport.ssh.hop import Hop
@@ -46,7 +46,7 @@ def explain(target: str, hop: Hop, login: Login | None, error: Exception, *, pro
     """Sort an exception of one login. `login` is None when there was none yet."""
     place = f"{hop.address} port {hop.port}"
     match error:
-        case PassphraseWithheld():
+        case KeyNotOpened():
             return Fault(_not_authenticated(target, hop, login, str(error)))
         case asyncssh.HostKeyNotVerifiable() if login is not None:
             return Fault(rejected(target, login.known, login.offered, error.reason))

@@ -25,6 +25,7 @@ from gapline.orchestrator.model.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_State = tuple[int, int] | None
 SSH_PORT = 22
 OPENSSH_FILES = (  # ssh_config(5), UserKnownHostsFile and GlobalKnownHostsFile
     Path("~/.ssh/known_hosts"),
@@ -59,10 +60,10 @@ class OfferedKey:
 
 
 class KnownHosts:
-    """The known_hosts files, each read once per run."""
+    """The known_hosts files, each parsed once as long as it stays as it is."""
 
     def __init__(self) -> None:
-        self._files: dict[Path, asyncssh.SSHKnownHosts] = {}
+        self._files: dict[Path, tuple[_State, asyncssh.SSHKnownHosts]] = {}
 
     def about(self, files: Sequence[Path], name: str, port: int) -> Known:
         """What is known about a server called `name` on `port`."""
@@ -73,10 +74,6 @@ class KnownHosts:
         # OpenSSH also takes the key of the name without the port, but never calls another one changed for it.
         plain = self._match(files, name)
         return Known(plain.keys, plain.authorities, (*exact.revoked, *plain.revoked), exact=False)
-
-    def forget(self, file: Path) -> None:
-        """The file has been written to."""
-        self._files.pop(file, None)
 
     def _match(self, files: Sequence[Path], listed: str) -> Known:
         keys: list[asyncssh.SSHKey] = []
@@ -90,9 +87,10 @@ class KnownHosts:
         return Known(tuple(keys), tuple(authorities), tuple(revoked))
 
     def _read(self, file: Path) -> asyncssh.SSHKnownHosts:
-        if file not in self._files:
-            self._files[file] = _parse(file)
-        return self._files[file]
+        state = _state(file)
+        if file not in self._files or self._files[file][0] != state:
+            self._files[file] = state, _parse(file)
+        return self._files[file][1]
 
 
 def known_name(name: str, port: int) -> str:
@@ -184,6 +182,15 @@ def _parse(file: Path) -> asyncssh.SSHKnownHosts:
         return asyncssh.import_known_hosts(text)
     except ValueError:
         return asyncssh.import_known_hosts("\n".join(filter(_is_readable, text.splitlines())))
+
+
+def _state(file: Path) -> _State:
+    """When it was last written; None when it is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def _is_readable(line: str) -> bool:

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
     from gapline.orchestrator.transport.ssh.prompts import Asker, LoginClock
 
+_WRONG_PASSPHRASE = ("Incorrect passphrase", "Unable to decrypt")  # asyncssh 2.24, public_key.py
 _TRIES = 3  # as ssh(1): NumberOfPasswordPrompts
 
 
-class PassphraseWithheld(Exception):
-    """The server takes a key that is encrypted, and nobody opened it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"the passphrase of {shown(path)} was not given")
+class KeyNotOpened(Exception):
+    """The server takes a key that is encrypted, and it could not be opened."""
 
 
 @dataclass(slots=True)
@@ -52,7 +50,7 @@ class Identity:
                     self.key = await self._ask(asker)
                 if self.key is None:
                     self.withheld = True
-                    raise PassphraseWithheld(self.path)
+                    raise KeyNotOpened(self.fault or f"the passphrase of {shown(self.path)} was not given")
                 return self.key
         finally:
             clock.start()
@@ -65,8 +63,10 @@ class Identity:
             try:
                 # bcrypt takes a good part of a second: not in the event loop
                 return await anyio.to_thread.run_sync(partial(asyncssh.import_private_key, self.data, passphrase))
-            except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
-                continue
+            except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+                if not str(error).startswith(_WRONG_PASSPHRASE):
+                    self.fault = str(error)  # a cipher or a key derivation that this installation lacks
+                    return None
         return None
 
 
