@@ -77,7 +77,7 @@ _MESSAGES = {
     "Permission denied": Opening.EACCES,
     "No such device or address": Opening.ENXIO,
     "No such file or directory": Opening.ENOENT,
-    "No such file": Opening.ENOENT,
+    "No such file": Opening.ENOENT,  # dash
     "No such device": Opening.ENODEV,
     "Input/output error": Opening.EIO,
     "I/O error": Opening.EIO,  # musl

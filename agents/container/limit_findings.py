@@ -11,23 +11,23 @@ from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Reme
 
 AGENT_ID = "container.rlimits"
 _MEMLOCK_ORIGIN = (
-    "Linux mm/mlock.c and drivers/infiniband/core/umem.c compare with RLIMIT_MEMLOCK unless CAP_IPC_LOCK is held in the "
-    "initial user name space; NVIDIA's container guides ask for an unlimited memlock"
+    "Linux mm/mlock.c and drivers/infiniband/core/umem.c compare with RLIMIT_MEMLOCK unless CAP_IPC_LOCK is held in "
+    "the initial user name space; NVIDIA's container guides ask for an unlimited memlock"
 )
 
 CODES = (
     Code(
         code="rlimits.memlock",
         title="The inference process may lock only part of its memory",
-        meaning="mlock, RDMA registration and io_uring count against RLIMIT_MEMLOCK, and fail with ENOMEM beyond it while "
-        "plenty of memory is free. CUDA's own pinned memory is not counted: NVIDIA's kernel module never looks at the "
+        meaning="mlock, RDMA registration and io_uring count against RLIMIT_MEMLOCK, and fail with ENOMEM beyond it "
+        "while plenty of memory is free. CUDA's own pinned memory is not counted: NVIDIA's kernel module never looks at the "
         "limit. CAP_IPC_LOCK in the initial user name space, which privileged containers have, lifts it.",
     ),
     Code(
         code="rlimits.open_files",
         title="The inference process may open few files",
-        meaning="Every client connection, weight file and peer of a distributed run takes a descriptor. The soft limit of "
-        "1024 that most services start with is used up by a few hundred clients: 'Too many open files'.",
+        meaning="Every client connection, weight file and peer of a distributed run takes a descriptor. The soft limit "
+        "of 1024 that most services start with is used up by a few hundred clients: 'Too many open files'.",
     ),
 )
 
@@ -57,8 +57,8 @@ def little_memlock(processes: Sequence[GpuProcess], rdma: Sequence[str], enough:
         remedy=Remedy(
             now="For a systemd service in the container: `systemctl edit UNIT`, LimitMEMLOCK=infinity, and restart the "
             "service. It cannot be raised beyond the hard limit from inside an unprivileged container.",
-            lasting="Proxmox VE and LXC: `lxc.prlimit.memlock: unlimited` in the container's configuration (with `=` in a "
-            "plain LXC file); systemd in the container passes it on. limits.conf is for logins only.",
+            lasting="Proxmox VE and LXC: `lxc.prlimit.memlock: unlimited` in the container's configuration (with `=` in "
+            "a plain LXC file); systemd in the container passes it on. limits.conf is for logins only.",
             undo="Remove the line or the drop-in.",
             cost="A process may then lock as much memory as the container's memory limit allows.",
             risk=Risk.R2,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gapline.orchestrator.model.capture import Line
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Fact
 
+_DIGITS = 20  # of the largest 64-bit number
 _HEADINGS = ("Limit", "Soft Limit", "Hard Limit", "Units")
 
 
@@ -37,7 +39,7 @@ def process_limits(lines: Sequence[Line]) -> tuple[ProcessLimit, ...]:
 
 
 def _row(line: Line, starts: list[int]) -> ProcessLimit:
-    name, soft, hard = (line.text[a:b].strip() for a, b in zip(starts, starts[1:], strict=False))
+    name, soft, hard = (line.text[a:b].strip() for a, b in pairwise(starts))
     if not name:
         raise ParseError(line.evidence, "the name of a limit")
     return ProcessLimit(name=name, soft=_value(soft, line), hard=_value(hard, line), evidence=line.evidence)
@@ -46,6 +48,6 @@ def _row(line: Line, starts: list[int]) -> ProcessLimit:
 def _value(text: str, line: Line) -> int | None:
     if text == "unlimited":
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= 20):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
         raise ParseError(line.evidence, "a number or 'unlimited'")
     return int(text)

@@ -33,7 +33,7 @@ def _findings(fact: ContainerProcesses, limits: Limits) -> Iterator[Finding]:
 
 
 def _unseen(fact: ContainerProcesses) -> tuple[Problem, ...]:
-    """Without a GPU process only an unlimited init says something: systemd passes its own limit on when it is higher."""
+    """Without a GPU process only an unlimited init says something: systemd passes a higher limit of its own on."""
     if fact.gpu or _unlimited(fact.init):
         return ()
     why = "no process of the container holds a GPU node open" if fact.searched else "the container's cgroup is unknown"
