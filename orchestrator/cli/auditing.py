@@ -14,10 +14,12 @@ import click
 from gapline import __version__
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
 from gapline.orchestrator.audit.progress import Observe
+from gapline.orchestrator.cli import request
 from gapline.orchestrator.cli.answer import tell_answer
 from gapline.orchestrator.cli.context import SnapshotContext
 from gapline.orchestrator.cli.progress import watching
 from gapline.orchestrator.cli.routes import routes, ssh_warnings
+from gapline.orchestrator.cli.selection import Selection
 from gapline.orchestrator.model.run import Run
 from gapline.orchestrator.paths import state_path
 from gapline.orchestrator.plan import Plan
@@ -28,7 +30,7 @@ from gapline.reports import html, json
 from gapline.reports.view.evidence import Context
 
 
-def audit_into(out: Path | None, plan: Plan, *, as_json: bool, synthetic: bool = False) -> int:
+def audit_into(out: Path | None, plan: Plan, selection: Selection, *, as_json: bool, synthetic: bool = False) -> int:
     """Audit, write `run.json` and `report.html` into a new directory, print the answer; the exit code.
 
     Raises:
@@ -40,6 +42,7 @@ def audit_into(out: Path | None, plan: Plan, *, as_json: bool, synthetic: bool =
     folder = make(out or default_path(state_path(), now))
     run = collect(plan, folder, synthetic=synthetic)
     write(run, folder)
+    request.keep(selection, folder)
     remember(state_path(), folder)
     if as_json:
         click.echo(json.text(run))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 DEFAULT_FLEET = Path("fleet.yaml")
 _FAIL_ON = ("critical", "high", "medium", "low", "info", "none")
 
-C = TypeVar("C", bound=Callable[..., object])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -26,49 +25,71 @@ class Selection:
 
     targets: tuple[str, ...]
     fleet: Path | None
-    playbook: str
+    playbook: str = "full"
     agents: tuple[str, ...] = ()
     fail_on: str | None = None
     allow_init: bool = False
 
 
-def targets_and_fleet(command: C) -> C:
-    """`[TARGET]…` and `-i`."""
-    fleet = click.option(
+_TARGETS = (
+    click.argument("targets", nargs=-1, metavar="[TARGET]..."),
+    click.option(
         "-i",
         "--inventory",
         "fleet",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="GAPLINE_FLEET",
         help="Fleet file. Default: fleet.yaml in this directory, if it is there.",
-    )
-    return click.argument("targets", nargs=-1, metavar="[TARGET]...")(fleet(command))
-
-
-def playbook_and_agents(command: C) -> C:
-    """`--playbook`, `--agent`, `--allow-init`."""
-    for option in (
-        click.option(
-            "--allow-init", is_flag=True, help="Also run commands that can load the driver or create its nodes."
-        ),
-        click.option(
-            "--agent",
-            "agents",
-            multiple=True,
-            metavar="ID",
-            help="Only this agent, or a pattern like host.*; repeatable.",
-        ),
-        click.option(
-            "--playbook", default="full", show_default=True, metavar="NAME|FILE", help="What runs, by which limits."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-fail_on_option = click.option(
-    "--fail-on", type=click.Choice(_FAIL_ON), help="From which severity on the exit code is 1. Default: the playbook's."
+    ),
 )
+_AGENTS = (
+    click.option(
+        "--playbook", default="full", show_default=True, metavar="NAME|FILE", help="What runs, by which limits."
+    ),
+    click.option("--agent", "agents", multiple=True, metavar="ID", help="Only this agent, or host.*; repeatable."),
+    click.option("--allow-init", is_flag=True, help="Also run commands that can load the driver or create its nodes."),
+)
+_FAIL = (
+    click.option(
+        "--fail-on",
+        type=click.Choice(_FAIL_ON),
+        help="From which severity on the exit code is 1. Default: the playbook's.",
+    ),
+)
+
+
+def selects_targets(command: Callable[..., int]) -> Callable[..., int]:
+    """Give the command a `selection` made from `[TARGET]…` and `-i`."""
+    return _packed(command, _TARGETS)
+
+
+def selects(command: Callable[..., int]) -> Callable[..., int]:
+    """Give the command a `selection` made from targets, fleet, playbook and agents."""
+    return _packed(command, _TARGETS + _AGENTS)
+
+
+def selects_and_fails(command: Callable[..., int]) -> Callable[..., int]:
+    """As `selects`, with `--fail-on`."""
+    return _packed(command, _TARGETS + _AGENTS + _FAIL)
+
+
+def _packed(
+    command: Callable[..., int], options: Sequence[Callable[[Callable[..., int]], Callable[..., int]]]
+) -> Callable[..., int]:
+    """The command with the options, whose values arrive as one `Selection`."""
+    names = {field.name for field in fields(Selection)}
+
+    @wraps(command)
+    def packing(**given: Any) -> int:
+        chosen = {name: given.pop(name) for name in names & given.keys()}
+        return command(selection=Selection(**chosen), **given)
+
+    packed: Callable[..., int] = packing
+    for option in reversed(options):
+        packed = option(packed)
+    return packed
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
