@@ -14,7 +14,7 @@ import structlog
 from gapline.orchestrator.model.errors import ConnectTimedOut, TransportError
 from gapline.orchestrator.transport.ssh.connection import SshRoute
 from gapline.orchestrator.transport.ssh.faults import explain
-from gapline.orchestrator.transport.ssh.hop import Endpoint, Hop, resolve
+from gapline.orchestrator.transport.ssh.hop import Endpoint, Hop, refuse_circles, resolve
 from gapline.orchestrator.transport.ssh.host_keys import KnownHosts, OfferedKey, describe, known_name
 from gapline.orchestrator.transport.ssh.identities import Identities
 from gapline.orchestrator.transport.ssh.ignored import ignored_settings
@@ -72,7 +72,7 @@ class Dialer:
         place = object()
         await self._open.acquire_on_behalf_of(place)
         try:
-            hop = resolve(Endpoint.of(host), self._files)
+            hop = self._hop(host)
             connection, proxy = await self._reach(host.name, hop)
         except BaseException:
             self._open.release_on_behalf_of(place)
@@ -94,7 +94,7 @@ class Dialer:
         Raises:
             TransportError: the host was not reached.
         """
-        hop = resolve(Endpoint.of(host), self._files)
+        hop = self._hop(host)
         known = self._known.about(hop.known_hosts, hop.key_name, hop.port)
         wanted = [algorithm.decode() for key in known.keys for algorithm in key.sig_algorithms]
         tunnel = await self._jumps.before(host.name, hop, self._files)
@@ -124,7 +124,7 @@ class Dialer:
 
     def known_hosts(self, host: Host) -> tuple[str, tuple[str, ...]]:
         """Under which name a host is looked up, and in which files; the first is where `gapline trust` writes."""
-        hop = resolve(Endpoint.of(host), self._files)
+        hop = self._hop(host)
         return known_name(hop.key_name, hop.port), tuple(str(path) for path in hop.known_hosts)
 
     def warnings(self, host: Host) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class Dialer:
         Raises:
             ConfigError: a file cannot be understood.
         """
-        resolve(Endpoint.of(host), self._files)
+        self._hop(host)
         return ignored_settings(self._files.blocks(host.address))
 
     async def close(self) -> None:
@@ -149,6 +149,11 @@ class Dialer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _hop(self, host: Host) -> Hop:
+        hop = resolve(Endpoint.of(host), self._files)
+        refuse_circles(hop, self._files)
+        return hop
 
     async def _reach(self, target: str, hop: Hop) -> tuple[asyncssh.SSHClientConnection, Proxy | None]:
         """Log in at one server, through the ones before it, again and again while the failure is of a passing kind."""

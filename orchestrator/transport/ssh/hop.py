@@ -116,6 +116,21 @@ def resolve(endpoint: Endpoint, files: UserConfig) -> Hop:
     )
 
 
+def refuse_circles(hop: Hop, files: UserConfig) -> None:
+    """Follow the jump hosts to the first one.
+
+    Raises:
+        ConfigError: one of them is reached through itself.
+    """
+    seen: set[Endpoint] = set()
+    while hop.via is not None:
+        if hop.via in seen:
+            hint = f"Give it `ProxyJump none` in ~/.ssh/config: `Host {hop.via.name}`, above more general blocks."
+            raise ConfigError(f"the jump host {hop.via.name} goes through itself", hint=hint)
+        seen.add(hop.via)
+        hop = resolve(hop.via, files)
+
+
 def _via(endpoint: Endpoint, config: SSHClientConfig) -> Endpoint | None:
     """The last jump host before this server; the ones before it are that one's own jump, as `ssh -J` does it."""
     jump = endpoint.jump or config.get("ProxyJump")

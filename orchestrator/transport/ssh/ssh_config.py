@@ -21,6 +21,7 @@ from gapline.orchestrator.model.errors import ConfigError
 
 _KEYWORD = re.compile(r"[\s=]")
 _ERROR = re.compile(r"(?P<path>.*) line (?P<line>\d+): (?P<reason>.*)", re.DOTALL)
+_HINT = "Correct the line; `ssh -G HOST` shows what OpenSSH makes of the file."
 _ALWAYS = "Host *"
 _MAX_DEPTH = 16  # as in OpenSSH's readconf.c
 
@@ -98,15 +99,14 @@ class UserConfig:
 
     def _fault(self, name: str, user: str | None, port: int | None, error: ValueError) -> ConfigError:
         """The error with its place in the user's own file, which the short text that was parsed does not have."""
-        hint = "Correct the line; `ssh -G HOST` shows what OpenSSH makes of the file."
         try:
             _load(self._paths, name, user, port)
         except ValueError as original:
             error = original
         place = _ERROR.fullmatch(str(error))
         if place is None:
-            return ConfigError(str(error), hint=hint)
-        return ConfigError(place["reason"], path=place["path"], line=int(place["line"]), hint=hint)
+            return ConfigError(str(error), hint=_HINT)
+        return ConfigError(place["reason"], path=place["path"], line=int(place["line"]), hint=_HINT)
 
     def _read(self, path: Path, base: Path, *, depth: int) -> None:
         block = self._start(_ALWAYS)
@@ -160,7 +160,11 @@ def _plain_names(line: ConfigLine) -> frozenset[str] | None:
 def _included(line: ConfigLine, base: Path) -> list[Path]:
     """The files an `Include` names. Relative ones lie beside the file at the root: ~/.ssh or /etc/ssh."""
     found: list[Path] = []
-    for pattern in shlex.split(line.value):
+    try:
+        patterns = shlex.split(line.value)
+    except ValueError as error:
+        raise ConfigError(str(error), path=line.path, line=line.number, hint=_HINT) from error
+    for pattern in patterns:
         path = base / Path(pattern).expanduser()
         matches = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
         found.extend(sorted(file for file in matches if file.is_file()))
