@@ -1,7 +1,7 @@
 """What all levels share: asyncio as the event loop, and a summary per level.
 
-A level is a folder of tests/. In CI, as root, everything can be installed, so a test of a real server, container,
-virtual machine or browser that is skipped there hides a fault of the set-up, and fails.
+A level is a folder of tests/. In CI, as root, everything can be installed, so a test of a real shell, server,
+container, virtual machine or browser that is skipped there hides a fault of the set-up, and fails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 LEVELS = Path(__file__).parent
-NEVER_SKIPPED_IN_CI = {"html", "lab", "ssh"}
+NEVER_SKIPPED_IN_CI = {"html", "lab", "shell", "ssh"}
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed", "skipped")
 
 
