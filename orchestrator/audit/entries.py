@@ -5,17 +5,21 @@ from __future__ import annotations
 from gapline.orchestrator.discovery.containers import Containers as ContainerList
 from gapline.orchestrator.discovery.containers import SeenContainer
 from gapline.orchestrator.discovery.identity import Identity
-from gapline.orchestrator.inventory.host import Become, ContainerEntry, Containers, Host
+from gapline.orchestrator.inventory.host import Become, ContainerEntry, Containers, Host, Reach
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import TargetEntry, TargetKind
 from gapline.orchestrator.transport.route import Route
+
+NAMED = "named by the inventory or the command line"
 
 
 def host_entry(
     host: Host, met: Identity | None, met_at: float | None, route: Route | None, problem: Problem | None
 ) -> TargetEntry:
     """The entry of a host; `met_at` is our clock when it told its own."""
-    skew = met.epoch - met_at if met is not None and met.epoch is not None and met_at is not None else None
+    skew = host.recorded_skew
+    if host.reach is not Reach.REPLAY and met is not None and met.epoch is not None and met_at is not None:
+        skew = round(met.epoch - met_at, 1)
     return TargetEntry(
         id=host.name,
         kind=met.kind if met else TargetKind.UNREACHED,
@@ -26,9 +30,9 @@ def host_entry(
         uptime_seconds=met.uptime_seconds if met else None,
         privilege=_privilege(host, met),
         load=met.load if met else None,
-        clock_skew_seconds=round(skew, 1) if skew is not None else None,
+        clock_skew_seconds=skew,
         audited=True,
-        reason="named by the inventory or the command line" if host.host_too else "the host of a container in question",
+        reason=NAMED if host.host_too else "the host of a container in question",
         problem=problem,
         labels=host.labels,
         connections=route.connections if route else 0,
@@ -41,7 +45,7 @@ def container_entry(
 ) -> TargetEntry:
     """The entry of a container that its host lists."""
     if declared is not None:
-        reason = "named by the inventory or the command line"
+        reason = NAMED
     elif not audited and container.gpu and host.containers is not Containers.AUTO:
         reason = "not asked for"
     else:
@@ -63,7 +67,7 @@ def absent_entry(host: Host, name: str, listed: ContainerList) -> TargetEntry:
         detail=f"{host.name} has no container {name}",
         hint=f"It has: {others}. See `gapline discover {host.name}`.",
     )
-    return _container(host, name, reason="named by the inventory or the command line", audited=True, problem=problem)
+    return _container(host, name, reason=NAMED, audited=True, problem=problem)
 
 
 def _container(

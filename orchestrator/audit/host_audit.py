@@ -132,8 +132,8 @@ class HostAudit:
     def _chosen(self) -> tuple[tuple[SeenContainer, ContainerEntry | None], ...]:
         """The containers to audit, each with its desk made; all others are entered as listed only."""
         seen = containers(self._survey(CONTAINER_SOURCES))
-        named = self._host.containers if isinstance(self._host.containers, tuple) else ()
-        declared = {entry.name: entry for entry in named}
+        listed = self._host.containers if isinstance(self._host.containers, tuple) else ()
+        declared = {entry.name: entry for entry in (*listed, *self._host.declared)}
         chosen = []
         for container in seen.seen:
             entry = declared.get(container.name)

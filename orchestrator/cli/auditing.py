@@ -30,7 +30,9 @@ from gapline.reports import html, json
 from gapline.reports.view.evidence import Context
 
 
-def audit_into(out: Path | None, plan: Plan, selection: Selection, *, as_json: bool, synthetic: bool = False) -> int:
+def audit_into(
+    out: Path | None, plan: Plan, selection: Selection | None, *, as_json: bool, synthetic: bool = False
+) -> int:
     """Audit, write `run.json` and `report.html` into a new directory, print the answer; the exit code.
 
     Raises:
@@ -42,7 +44,8 @@ def audit_into(out: Path | None, plan: Plan, selection: Selection, *, as_json: b
     folder = make(out or default_path(state_path(), now))
     run = collect(plan, folder, synthetic=synthetic)
     write(run, folder)
-    request.keep(selection, folder)
+    if selection is not None:
+        request.keep(selection, folder)
     remember(state_path(), folder)
     if as_json:
         click.echo(json.text(run))

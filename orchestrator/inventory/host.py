@@ -58,4 +58,5 @@ class Host:
     labels: tuple[str, ...] = ()
     workload: str | None = None
     snapshot: Path | None = None  # for the replay route
+    recorded_skew: float | None = None  # for the replay route: seconds by which its clock was off then
     place: str = ""  # "fleet.yaml:12", for exports that cite it

@@ -1,0 +1,110 @@
+"""Some agents again, on the targets of an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from gapline.orchestrator.cli import request
+from gapline.orchestrator.cli.auditing import collect, write
+from gapline.orchestrator.cli.registry import all_agents
+from gapline.orchestrator.cli.reporting import folder_of
+from gapline.orchestrator.cli.selection import Selection, hosts_of, plan_of
+from gapline.orchestrator.inventory.host import ContainerEntry, Host
+from gapline.orchestrator.model.errors import PlanError
+from gapline.orchestrator.model.run import Run
+from gapline.orchestrator.paths import state_path
+from gapline.orchestrator.plan import Plan, with_pairs
+from gapline.orchestrator.playbook.load import load
+from gapline.orchestrator.playbook.select import select_agents
+from gapline.orchestrator.remerge import Changes, State, changes, remerge
+from gapline.orchestrator.run_folder import remember
+from gapline.orchestrator.yaml_document.faults import did_you_mean
+from gapline.reports.visible import visible
+
+_STYLE = {State.FIXED: "green", State.STILL: "yellow", State.NEW: "red", State.UNKNOWN: "magenta"}
+
+
+def rerun(agents: Sequence[str], targets: Sequence[str], path: Path | None, *, as_json: bool) -> int:
+    """Run them, merge, write, and print what changed; the exit code is that of the fresh part.
+
+    Raises:
+        SnapshotError: there is no run to merge into, or nobody knows how to reach its targets.
+        PlanError: an agent or a target is not one of the run's.
+    """
+    folder = folder_of(path)
+    old = folder.read()
+    plan = rerun_plan(old, request.recall(folder), agents, targets)
+    new = collect(plan, folder, synthetic=old.run.synthetic)
+    merged = remerge(old, new)
+    write(merged, folder)
+    remember(state_path(), folder)
+    changed = changes(old, new)
+    if as_json:
+        click.echo(changed.model_dump_json(indent=1))
+    else:
+        _tell(changed, new)
+    return new.summary.exit_code
+
+
+def rerun_plan(old: Run, selection: Selection, agents: Sequence[str], targets: Sequence[str]) -> Plan:
+    """The plan for these agents and the pair agents on them, on these targets of the run.
+
+    Raises:
+        PlanError: an agent or a target does not exist.
+    """
+    everyone = all_agents()
+    chosen = with_pairs(select_agents(load(selection.playbook), everyone, tuple(agents)), everyone)
+    hosts = _restricted(old, hosts_of(selection.targets, selection.fleet), targets)
+    return plan_of(replace(selection, agents=()), hosts, only=chosen)
+
+
+def _restricted(old: Run, hosts: Sequence[Host], targets: Sequence[str]) -> tuple[Host, ...]:
+    if not targets:
+        return tuple(hosts)
+    known = {target.id for target in old.targets}
+    for target in targets:
+        if target not in known:
+            hint = did_you_mean(target, known) or "See the targets in the report."
+            raise PlanError(f"the run has no target {target}", hint=hint)
+    return tuple(only for host in hosts if (only := _only(host, targets)) is not None)
+
+
+def _only(host: Host, targets: Sequence[str]) -> Host | None:
+    """The host with what is asked for on it, or None."""
+    if host.name in targets:
+        return host
+    names = tuple(target.partition("/")[2] for target in targets if target.partition("/")[0] == host.name)
+    if not names:
+        return None
+    listed = host.containers if isinstance(host.containers, tuple) else ()
+    entries = {entry.name: entry for entry in (*listed, *host.declared)}
+    wanted = tuple(entries.get(name, ContainerEntry(name=name)) for name in names)
+    return replace(host, containers=wanted, declared=(), host_too=False)
+
+
+def _tell(changed: Changes, new: Run) -> None:
+    console = Console(highlight=False)
+    for change in changed.changes:
+        before = change.before.value if change.before else "-"
+        after = change.after.value if change.after else "-"
+        arrow = f"{before} → {after if change.state is not State.UNKNOWN else '?'}"
+        line = Text.assemble(
+            (f"{change.state.value:<8}", _STYLE[change.state]),
+            (f"{arrow:<20}", "dim"),
+            (visible(change.target), "bold"),
+            f"  {visible(change.code)}",
+        )
+        console.print(line, soft_wrap=True)
+    unseen = [entry for entry in new.outcomes if entry.problem is not None]
+    for entry in unseen:
+        console.print(
+            Text(f"unknown {visible(entry.target)} {entry.agent}: {visible(entry.reason)}", "magenta"), soft_wrap=True
+        )
+    if not changed.changes and not unseen:
+        console.print(Text(f"no findings, before or now ({len(new.outcomes)} answers)", "green"))

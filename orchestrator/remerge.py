@@ -1,0 +1,137 @@
+"""A fresh partial run merged into an older one, and what changed between the two. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gapline.orchestrator.merger import merge
+from gapline.orchestrator.model.finding import Severity
+from gapline.orchestrator.model.outcome import Status
+from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, TargetEntry
+
+
+class State(StrEnum):
+    """What became of a finding."""
+
+    FIXED = "fixed"  # looked again, and it is gone
+    STILL = "still"
+    NEW = "new"
+    UNKNOWN = "unknown"  # it could not be seen this time
+
+
+class Change(BaseModel):
+    """One finding before and after."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fingerprint: str
+    target: str
+    code: str
+    before: Severity | None
+    after: Severity | None
+    state: State
+
+
+class Changes(BaseModel):
+    """What a rerun changed, schema `gapline/rerun/1`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    schema_: Literal["gapline/rerun/1"] = Field(default="gapline/rerun/1", alias="schema")
+    changes: tuple[Change, ...]
+
+
+_Key = tuple[str, str]  # target, agent
+
+
+def remerge(old: Run, new: Run) -> Run:
+    """The old run with the new answers in it.
+
+    An answer that is unknown now does not displace one that was known: that one stays, a run older, and says that it
+    could not be seen again.
+    """
+    shift = len(old.run.snapshots)
+    fresh = {_key(entry): _shifted(entry, shift) for entry in new.outcomes}
+    kept = [_renewed(entry, fresh.pop(_key(entry), None)) for entry in old.outcomes]
+    header = new.run.model_copy(
+        update={
+            "started": old.run.started,
+            "playbook": old.run.playbook,
+            "fail_on": old.run.fail_on,
+            "synthetic": old.run.synthetic or new.run.synthetic,
+            "snapshots": (*old.run.snapshots, *new.run.snapshots),
+        }
+    )
+    merged = merge(header, _targets(old.targets, new.targets), [*kept, *fresh.values()])
+    return merged.model_copy(update={"ceiling": old.ceiling, "waterfall": old.waterfall})
+
+
+def changes(old: Run, new: Run) -> Changes:
+    """What became of every finding of the agents that ran again, worst first."""
+    before = {_key(entry): entry for entry in old.outcomes}
+    found = [change for entry in new.outcomes for change in _of_outcome(before.get(_key(entry)), entry)]
+    return Changes(
+        changes=tuple(sorted(found, key=lambda one: ((one.before or one.after or Severity.INFO).rank, one.code)))
+    )
+
+
+def _of_outcome(before: OutcomeEntry | None, after: OutcomeEntry) -> Iterator[Change]:
+    was, now = _by_fingerprint(before), _by_fingerprint(after)
+    seen = after.status in (Status.PASSED, Status.FOUND)
+    for fingerprint in {**was, **now}:
+        old, new = was.get(fingerprint), now.get(fingerprint)
+        finding = new or old
+        assert finding is not None, "it is in one of the two"
+        yield Change(
+            fingerprint=fingerprint,
+            target=after.target,
+            code=finding.code,
+            before=old.severity if old else None,
+            after=new.severity if new else None,
+            state=_state(old, new, seen=seen),
+        )
+
+
+def _state(old: ReportedFinding | None, new: ReportedFinding | None, *, seen: bool) -> State:
+    if new is not None:
+        return State.STILL if old is not None else State.NEW
+    return State.FIXED if seen else State.UNKNOWN
+
+
+def _by_fingerprint(entry: OutcomeEntry | None) -> Mapping[str, ReportedFinding]:
+    return {finding.fingerprint: finding for finding in entry.findings} if entry is not None else {}
+
+
+def _renewed(old: OutcomeEntry, fresh: OutcomeEntry | None) -> OutcomeEntry:
+    aged = old.model_copy(update={"age": old.age + 1})
+    if fresh is None:
+        return aged
+    if fresh.status is Status.UNKNOWN and old.status in (Status.PASSED, Status.FOUND) and fresh.problem is not None:
+        return aged.model_copy(update={"unseen": (*old.unseen, fresh.problem)})
+    return fresh
+
+
+def _shifted(entry: OutcomeEntry, by: int) -> OutcomeEntry:
+    return entry if entry.snapshot is None else entry.model_copy(update={"snapshot": entry.snapshot + by})
+
+
+def _targets(old: Sequence[TargetEntry], new: Sequence[TargetEntry]) -> tuple[TargetEntry, ...]:
+    """The old targets, as they were met last. Containers that were not asked for again stay as they were."""
+    fresh = {entry.id: entry for entry in new}
+    kept = [_met_again(entry, fresh.pop(entry.id, None)) for entry in old]
+    known_parents = {entry.id for entry in old}
+    return (*kept, *(entry for entry in fresh.values() if entry.parent is None or entry.parent in known_parents))
+
+
+def _met_again(old: TargetEntry, fresh: TargetEntry | None) -> TargetEntry:
+    if fresh is None or (old.audited and not fresh.audited):
+        return old
+    return fresh.model_copy(update={"reason": old.reason}) if fresh.problem is None else fresh
+
+
+def _key(entry: OutcomeEntry) -> _Key:
+    return entry.target, entry.agent
