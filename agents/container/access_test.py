@@ -89,14 +89,17 @@ class NodeAccess(Fact):
 
     path: str
     kind: str  # "char", "file", "dir", "other", with "-link" when the path is a symbolic link
-    usable: bool | None  # readable and writable
+    readable: bool | None
+    writable: bool | None
     opening: Opening | None
     evidence: Evidence
 
     @property
     def granted(self) -> bool | None:
         """The best answer there is: an attempt to open beats a question."""
-        return self.usable if self.opening is None else self.opening is Opening.OK
+        if self.opening is not None:
+            return self.opening is Opening.OK
+        return None if self.readable is None else bool(self.readable and self.writable)
 
 
 class AccessTest(Fact):
@@ -149,5 +152,11 @@ def _nodes(lines: list[Line], opened: dict[str, tuple[Opening, Line]], *, honest
             continue
         path, kind, readable, writable = match.groups()
         opening, at = opened.get(path, (None, line))
-        usable = (readable, writable) == ("y", "y") if honest else None
-        yield NodeAccess(path=path, kind=kind, usable=usable, opening=opening, evidence=at.evidence)
+        yield NodeAccess(
+            path=path,
+            kind=kind,
+            readable=readable == "y" if honest else None,
+            writable=writable == "y" if honest else None,
+            opening=opening,
+            evidence=at.evidence,
+        )
