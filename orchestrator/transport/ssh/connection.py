@@ -46,13 +46,17 @@ class SshRoute:
         if len(self._open) >= self._sessions_at_once:
             raise SessionRefused(self.target, f"{self._sessions_at_once} sessions are open, which is our own limit")
         channel = SshChannel(self.target, receive, self._was_dropped)
+        self._open.add(channel)
         try:
             await self._connection.create_session(lambda: channel, command, encoding=None, request_pty=False)
-        except asyncssh.ChannelOpenError as error:
-            raise self._not_opened(error) from error
-        except (OSError, asyncssh.Error) as error:
-            raise ConnectionDropped(self.target, "the connection was lost", evidence=str(error)) from error
-        self._open.add(channel)
+        except BaseException as error:
+            channel.abandon()
+            self._open.discard(channel)
+            if isinstance(error, asyncssh.ChannelOpenError):
+                raise self._not_opened(error) from error
+            if isinstance(error, OSError | asyncssh.Error):
+                raise ConnectionDropped(self.target, "the connection was lost", evidence=str(error)) from error
+            raise
         self.sessions += 1
         _LOG.debug("ssh.channel", target=self.target, session=self.sessions)
         return channel
@@ -75,7 +79,8 @@ class SshRoute:
     def _not_opened(self, error: asyncssh.ChannelOpenError) -> TransportError:
         if self._connection.is_closed():
             return ConnectionDropped(self.target, "the connection was lost", evidence=error.reason)
-        if error.code == asyncssh.OPEN_CONNECT_FAILED and self.sessions:
+        granted_before = self.sessions > 0 or bool(self._open)  # else there is nothing whose end could be waited for
+        if error.code == asyncssh.OPEN_CONNECT_FAILED and granted_before:
             return SessionRefused(
                 self.target,
                 "the server grants no further session for now",
