@@ -14,10 +14,13 @@ from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.problem import Problem, ProblemKind
-from gapline.orchestrator.model.source import Command, Script, Source, Vantage
+from gapline.orchestrator.model.source import Command, File, Script, Source, Vantage
 
 SURVEY: Mapping[str, Source] = {**identity.SOURCES, **containers.SOURCES}
 """What is read on every host before anything else is decided."""
+
+PRESENT = File("/proc/{init}/stat")
+"""Read behind everything else that the host says about a running container: proof that its init was there all along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Plan:
 
     @property
     def pairs(self) -> tuple[PairAgent, ...]:
+        """The agents that compare a container with its host."""
         return tuple(agent for agent in self.agents if isinstance(agent, PairAgent))
 
     def readers(self, scope: Scope) -> tuple[Agent[Any], ...]:
@@ -51,7 +55,8 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """A host's readings by lane. What is in `last` runs after every other reading of the host and its containers:
-    it could change what they see."""
+    it could change what they see.
+    """
 
     quick: tuple[Item, ...]
     slow: tuple[Item, ...]
@@ -117,6 +122,10 @@ def frozen(container: SeenContainer, item: Item) -> Problem | None:
         detail=f"container {container.name} is frozen: a process sent into it would hang",
         hint=f"Thaw it with `lxc-unfreeze -n {container.name}` and run the agent again.",
     )
+
+
+def _inside(source: Source) -> bool:
+    return source.vantage is Vantage.INSIDE
 
 
 def _is_quick(source: Source) -> bool:

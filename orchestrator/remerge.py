@@ -84,12 +84,10 @@ def _of_outcome(before: OutcomeEntry | None, after: OutcomeEntry) -> Iterator[Ch
     seen = after.status in (Status.PASSED, Status.FOUND)
     for fingerprint in {**was, **now}:
         old, new = was.get(fingerprint), now.get(fingerprint)
-        finding = new or old
-        assert finding is not None, "it is in one of the two"
         yield Change(
             fingerprint=fingerprint,
             target=after.target,
-            code=finding.code,
+            code={**was, **now}[fingerprint].code,
             before=old.severity if old else None,
             after=new.severity if new else None,
             state=_state(old, new, seen=seen),

@@ -1,4 +1,4 @@
-"""Where a run lies: `run.json`, `report.html`, the log and the snapshots in one directory, and which run was the last."""
+"""Where a run lies: one directory for `run.json`, `report.html`, log and snapshots; and which run was the last."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ class RunFolder:
 
     @property
     def run_json(self) -> Path:
+        """The run itself."""
         return self.path / "run.json"
 
     @property
     def report(self) -> Path:
+        """The report."""
         return self.path / "report.html"
 
     @property
     def log(self) -> Path:
+        """The log, one JSON object per line."""
         return self.path / "log.jsonl"
 
     def snapshot(self, name: str) -> Path:

@@ -50,13 +50,9 @@ def container_entry(
         reason = "not asked for"
     else:
         reason = container.gpu or "no NVIDIA node or major in its configuration, no GPU process in it"
-    return _container(
-        host,
-        container.name,
-        reason=reason if container.init else f"{reason}; it is {container.state.lower()}",
-        audited=audited,
-        route=f"ssh {declared.ssh.address}" if declared and declared.ssh else f"lxc-attach via {host.name}",
-    )
+    route = f"ssh {declared.ssh.address}" if declared and declared.ssh else f"lxc-attach via {host.name}"
+    told = reason if container.init else f"{reason}; it is {container.state.lower()}"
+    return _container(host, container.name, told, route if audited else None)
 
 
 def absent_entry(host: Host, name: str, listed: ContainerList) -> TargetEntry:
@@ -67,24 +63,23 @@ def absent_entry(host: Host, name: str, listed: ContainerList) -> TargetEntry:
         detail=f"{host.name} has no container {name}",
         hint=f"It has: {others}. See `gapline discover {host.name}`.",
     )
-    return _container(host, name, reason=NAMED, audited=True, problem=problem)
+    return _container(host, name, NAMED, f"lxc-attach via {host.name}", problem)
 
 
-def _container(
-    host: Host, name: str, *, reason: str, audited: bool, route: str = "none", problem: Problem | None = None
-) -> TargetEntry:
+def _container(host: Host, name: str, reason: str, route: str | None, problem: Problem | None = None) -> TargetEntry:
+    """`route` None: it is listed only."""
     return TargetEntry(
         id=f"{host.name}/{name}",
         kind=TargetKind.LXC_CONTAINER,
         parent=host.name,
-        route=route,
+        route=route or "none",
         name=name,
         boot_id=None,
         uptime_seconds=None,
         privilege=None,
         load=None,
         clock_skew_seconds=None,
-        audited=audited,
+        audited=route is not None,
         reason=reason,
         problem=problem,
     )

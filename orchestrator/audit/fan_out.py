@@ -88,7 +88,7 @@ async def _host(
         return await HostAudit(plan, host, connect, clock, observe).run()
     except AuditError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a bug that one host brings out must not end the others' audit
         _log.exception("host.defect", target=host.name)
         problem = Problem(
             kind=ProblemKind.DEFECT,

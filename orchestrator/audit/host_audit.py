@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import time
+from time import time  # noqa: TID251 - the edge: a target's clock is compared with ours
 
 import anyio
 from anyio.abc import TaskGroup
 
 from gapline.orchestrator.audit.entries import absent_entry, container_entry, host_entry
 from gapline.orchestrator.audit.pair_desk import PairDesk
+from gapline.orchestrator.audit.presence import Presence
 from gapline.orchestrator.audit.progress import AgentJudged, HostFinished, HostStarted, Observe, TargetPlanned
-from gapline.orchestrator.audit.target_desk import Clock, TargetDesk
-from gapline.orchestrator.judged import Judged
+from gapline.orchestrator.audit.target_desk import Clock, Judging, TargetDesk
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.lane import run_lane
 from gapline.orchestrator.collect.reading import unfinished
@@ -22,6 +22,7 @@ from gapline.orchestrator.discovery.containers import SeenContainer, containers
 from gapline.orchestrator.discovery.identity import IDENTITY, identity
 from gapline.orchestrator.discovery.identity import SOURCES as IDENTITY_SOURCES
 from gapline.orchestrator.inventory.host import ContainerEntry, Containers, Host
+from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.model.agent import Scope
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.errors import TransportError
@@ -49,11 +50,13 @@ class HostAudit:
 
     def __init__(self, plan: Plan, host: Host, connect: Connect, clock: Clock, observe: Observe) -> None:
         self._plan, self._host, self._connect = plan, host, connect
-        self._clock, self._observe = clock, observe
+        self._observe = observe
+        self._judging = Judging(plan.limits, clock, self._report)
         self._judged: dict[str, list[Judged]] = {}
         self._desk = self._new_desk(host.name, Scope.HOST)
         self._desks = {host.name: self._desk}
         self._pairs: list[PairDesk] = []
+        self._presence = Presence()
         self._entries: list[TargetEntry] = []
         self._met_at: float | None = None  # by our clock, when it said who it is
         self._unlisted: Problem | None = None  # why its containers could not be listed
@@ -151,17 +154,18 @@ class HostAudit:
         target = f"{self._host.name}/{container.name}"
         desk = self._desks[target] = self._new_desk(target, Scope.CONTAINER)
         pairs = self._plan.pairs
-        self._pairs.append(PairDesk(self._desk, desk, pairs, self._plan.limits, self._clock, self._report))
+        self._pairs.append(PairDesk(self._desk, desk, pairs, self._judging))
         self._observe(TargetPlanned(target, desk.agents + len(pairs)))
 
     def _new_desk(self, target: str, scope: Scope) -> TargetDesk:
         agents = self._plan.host_readers(self._host) if scope is Scope.HOST else self._plan.readers(scope)
-        return TargetDesk(target, agents, self._plan.limits, self._clock, self._report)
+        return TargetDesk(target, agents, self._judging)
 
     def _receive(self, capture: Capture) -> None:
         if capture.source == IDENTITY.key:
-            self._met_at = time()  # noqa: TID251 - the edge: their clock is compared with ours at this moment
-        self._desks[capture.target].receive(capture)
+            self._met_at = time()
+        for released in self._presence.pass_on(capture):
+            self._desks[released.target].receive(released)
         for pair in self._pairs:
             pair.look()
 

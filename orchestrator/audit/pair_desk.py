@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 from gapline.orchestrator.analyse import analyse_pair
-from gapline.orchestrator.audit.target_desk import Clock, TargetDesk
+from gapline.orchestrator.audit.target_desk import Judging, TargetDesk
 from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.model.agent import PairAgent
-from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.run import Times
 
 
 class PairDesk:
     """Judges each pair agent of a container once."""
 
-    def __init__(
-        self,
-        host: TargetDesk,
-        container: TargetDesk,
-        pairs: Iterable[PairAgent],
-        limits: Mapping[str, Limits],
-        clock: Clock,
-        report: Callable[[Judged], None],
-    ) -> None:
+    def __init__(self, host: TargetDesk, container: TargetDesk, pairs: Iterable[PairAgent], judging: Judging) -> None:
         self._host, self._container = host, container
-        self._limits, self._clock, self._report = limits, clock, report
-        self._planned = clock()
+        self._judging = judging
+        self._planned = judging.clock()
         self._waiting = list(pairs)
 
     def look(self, *, final: bool = False) -> None:
@@ -36,7 +27,7 @@ class PairDesk:
             if not final and not all(kind in outcomes for kind in (*pair.needs, *pair.wants)):
                 continue
             self._waiting.remove(pair)
-            collected = self._clock()
-            outcome = analyse_pair(pair, outcomes, self._limits.get(pair.id, Limits({})))
-            times = Times(planned=self._planned, collected=collected, judged=self._clock())
-            self._report(Judged(self._container.target, pair, outcome, times))
+            collected = self._judging.clock()
+            outcome = analyse_pair(pair, outcomes, self._judging.limits_of(pair))
+            times = Times(planned=self._planned, collected=collected, judged=self._judging.clock())
+            self._judging.report(Judged(self._container.target, pair, outcome, times))

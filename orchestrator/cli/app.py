@@ -61,7 +61,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="gapline")
 def app() -> None:
-    """Find out why a GPU inference machine is slower than its hardware allows, and what to change first.
+    r"""Find out why a GPU inference machine is slower than its hardware allows, and what to change first.
 
     \b
     gapline demo                          see what it does, no machine needed

@@ -82,7 +82,7 @@ def context_of(run: Run, folder: RunFolder) -> Context:
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     new = path.with_name(f"{path.name}.new")
-    with open(new, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as file:  # noqa: PTH123 - opener
+    with open(new, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
         file.writelines(pieces)
     new.replace(path)
 

@@ -21,6 +21,7 @@ class SnapshotContext:
         self._sources = lru_cache(maxsize=_TARGETS)(self._read)
 
     def __call__(self, target: str, source: str, line: int) -> tuple[Line, ...]:
+        """The lines around; none when no snapshot has the source."""
         for sources in self._sources(target):
             if (capture := sources.get(source)) is not None:
                 return tuple(one for one in _lines(capture, source) if abs(one.number - line) <= AROUND)

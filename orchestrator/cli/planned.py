@@ -31,6 +31,7 @@ class PlannedRead:
 
     @property
     def privilege(self) -> str:
+        """What it takes to get an honest answer."""
         inside = self.where == "inside"
         return "root (lxc-attach)" if inside else "root" if self.source.root else "any"
 

@@ -14,6 +14,7 @@ import click
 from gapline.orchestrator.audit.host_audit import Connect
 from gapline.orchestrator.inventory.host import Host, Reach
 from gapline.orchestrator.model.capture import Capture
+from gapline.orchestrator.model.errors import DefectError
 from gapline.orchestrator.snapshot import Snapshot, read
 from gapline.orchestrator.transport.local import LocalRoute
 from gapline.orchestrator.transport.replay import ReplayRoute
@@ -25,6 +26,8 @@ class TerminalPrompts:
     """Asks the person at the terminal for passphrases and passwords. Nothing is kept."""
 
     async def ask(self, question: str, *, echo: bool) -> str | None:
+        """The answer; None when it was empty or the person pressed Ctrl-C."""
+
         def prompt() -> str | None:
             try:
                 return (
@@ -71,7 +74,8 @@ def ssh_warnings(hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _replay(host: Host) -> Route:
-    assert host.snapshot is not None, "a replayed host has a snapshot"
+    if host.snapshot is None:
+        raise DefectError(f"{host.name} is to be replayed from nowhere")
     snapshot = _opened(host.snapshot)
 
     @cache

@@ -51,7 +51,7 @@ CONTAINERS = Script(
 SOURCES: Mapping[str, Source] = {"containers": CONTAINERS, "devices": DEVICES}
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_CONFIG_PATH = re.compile(r"/[A-Za-z0-9._/-]{1,200}")
+_RECORD = re.compile(rf"({NAME.pattern})\|([^|]*)\|([^|]*)\|(/[A-Za-z0-9._/-]{{1,200}})")
 _CGROUP_LINE = re.compile(r"(\d+):([^:]*):(/.*)")
 NVIDIA_MAJOR = 195  # fixed for nvidia0…, nvidiactl and nvidia-modeset (open-gpu-kernel-modules, nv-chardev-numbers.h)
 
@@ -107,12 +107,10 @@ def containers(captures: Mapping[str, Capture]) -> Containers:
 def _records(lines: list[str]) -> Iterator[SeenContainer]:
     for line in lines:
         kind, _, rest = line.partition("|")
-        parts = rest.split("|")
-        if kind != "ct" or len(parts) != 4:
+        record = _RECORD.fullmatch(rest)
+        if kind != "ct" or record is None:
             continue
-        name, state, init, config = parts
-        if not NAME.fullmatch(name) or not _CONFIG_PATH.fullmatch(config):
-            continue
+        name, state, init, config = record.groups()
         known = State(state) if state in State.__members__ else State.CHANGING
         pid = init if init.isdecimal() and known in (State.RUNNING, State.FROZEN) else ""
         yield SeenContainer(name, known, pid, config, _limit_cgroup(name, lines) if pid else "", "")
@@ -120,7 +118,8 @@ def _records(lines: list[str]) -> Iterator[SeenContainer]:
 
 def _limit_cgroup(name: str, lines: list[str]) -> str:
     """The cgroup that carries the limits: `lxc/ID` on Proxmox VE, whose `ns` is what the container sees, and
-    `lxc.payload.NAME` elsewhere. The unified hierarchy wins over a v1 one."""
+    `lxc.payload.NAME` elsewhere. The unified hierarchy wins over a v1 one.
+    """
     found = [
         m for line in lines if line.startswith(f"cg|{name}|") and (m := _CGROUP_LINE.fullmatch(line.split("|", 2)[2]))
     ]

@@ -63,7 +63,7 @@ def identity(captures: Mapping[str, Capture]) -> Identity:
         load=_load(captures["loadavg"]),
         user=_only(said, "user"),
         root=_only(said, "uid") == "0",
-        epoch=int(epoch) if epoch is not None and epoch.isdecimal() and len(epoch) < 12 else None,
+        epoch=int(epoch) if epoch is not None and re.fullmatch(r"\d{1,11}", epoch) else None,
         commands=tuple(sorted(said.get("has", ()))),
     )
 

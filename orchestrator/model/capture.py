@@ -24,6 +24,7 @@ class Line:
 
     @property
     def evidence(self) -> Evidence:
+        """The line as a finding cites it, cut at `EVIDENCE_WIDTH` characters."""
         return Evidence(target=self.target, source=self.source, line=self.number, text=self.text[:EVIDENCE_WIDTH])
 
 
@@ -47,7 +48,7 @@ class Capture:
 
     @property
     def text(self) -> str:
-        """Output as text; bytes that are not UTF-8 stay visible as ``\\xNN``."""
+        """Output as text; bytes that are not UTF-8 stay visible, each as a backslash, x and two digits."""
         return self.out.decode("utf-8", "backslashreplace")
 
     def lines(self) -> Iterator[Line]:

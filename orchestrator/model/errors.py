@@ -159,6 +159,7 @@ class ConnectionDropped(TransportError):
 
     @property
     def problem(self) -> Problem:
+        """The same as a value."""
         return Problem(kind=ProblemKind.DROPPED, detail=str(self), hint=self.hint)
 
 
@@ -183,6 +184,7 @@ class ParseError(AuditError):
 
     @property
     def problem(self) -> Problem:
+        """The same as a value."""
         return Problem(
             kind=ProblemKind.UNREADABLE,
             detail=str(self),

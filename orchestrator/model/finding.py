@@ -103,4 +103,4 @@ class Finding(BaseModel):
 
 def fingerprint(target: str, code: str, subject: str) -> str:
     """Names the same finding in every run: 16 hexadecimal digits over target, code and subject."""
-    return sha256("\0".join((target, code, subject)).encode()).hexdigest()[:16]
+    return sha256(f"{target}\0{code}\0{subject}".encode()).hexdigest()[:16]

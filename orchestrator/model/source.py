@@ -38,6 +38,7 @@ class File(_Reading):
 
     @property
     def key(self) -> str:
+        """Names the source in snapshots: the same in every run, on every target."""
         return _prefixed(self.vantage, f"file:{self.path}")
 
 
@@ -52,18 +53,21 @@ class Glob(_Reading):
 
     @property
     def key(self) -> str:
+        """Names the source in snapshots: the same in every run, on every target."""
         return _prefixed(self.vantage, f"glob:{self.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
 class Stat(_Reading):
     """File metadata, links not followed. One line per match of the blank-separated patterns:
-    ``path|type|major hex|minor hex|mode octal|uid|gid`` with type as in stat's ``%F``."""
+    ``path|type|major hex|minor hex|mode octal|uid|gid`` with type as in stat's ``%F``.
+    """
 
     patterns: str
 
     @property
     def key(self) -> str:
+        """Names the source in snapshots: the same in every run, on every target."""
         return _prefixed(self.vantage, f"stat:{self.patterns}")
 
 
@@ -81,13 +85,15 @@ class Command(_Reading):
 
     @property
     def key(self) -> str:
+        """Names the source in snapshots: the same in every run, on every target."""
         return _prefixed(self.vantage, f"command:{' '.join(self.argv)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Script(_Reading):
     """A POSIX `sh` fragment for what no single file or command can answer. Read-only, without here-documents
-    and without writing redirections; it must work in dash, bash and busybox ash."""
+    and without writing redirections; it must work in dash, bash and busybox ash.
+    """
 
     name: str
     text: str
@@ -95,6 +101,7 @@ class Script(_Reading):
 
     @property
     def key(self) -> str:
+        """Names the source in snapshots: the same in every run, on every target."""
         return _prefixed(self.vantage, f"script:{self.name}")
 
 
@@ -102,5 +109,4 @@ Source = File | Glob | Stat | Command | Script
 
 
 def _prefixed(vantage: Vantage, key: str) -> str:
-    """The key names a source in snapshots: stable across runs, targets and versions."""
     return f"inside:{key}" if vantage is Vantage.INSIDE else key
