@@ -19,9 +19,9 @@ SUDO_REFUSAL = re.compile(
     r"sudo: (?:a password is required|sorry, you must have a tty|a terminal is required)|"
     r"Sorry, user .* is not allowed|is not in the sudoers|may not run sudo"
 )
-# What shells say about a child that a signal ended: dash "Killed", bash "sh: line 9:  12 Killed   nvidia-smi",
-# busybox the same as dash. It says nothing about the source.
-_SHELL_NOISE = re.compile(rb"(?m)^(?:\S*sh: )?(?:line \d+: )?\s*(?:\d+ )?(?:Killed|Terminated|Hangup)\b.*(?:\n|\Z)")
+# What shells say about a child that a signal ended: dash and busybox `Killed`, bash `main: line 9:  12 Killed  "$@"`.
+# It says nothing about the source.
+_SHELL_NOISE = re.compile(rb"(?m)^(?:\S+: line \d+:\s+\d+ )?(?:Killed|Terminated)\b(?:\s+\"\$@\".*)?\s*(?:\n|\Z)")
 _TIMED_OUT_STATUS = {"124", "137", "143"}  # coreutils, KILL, TERM
 _CUT_STATUS = {"0", "1", "141"}  # the writer of a cut pipe ends by SIGPIPE, or reports EPIPE
 

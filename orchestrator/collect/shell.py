@@ -88,16 +88,24 @@ shift "$c"; _do "$n" grep -aH '' -- "$@"; }
 
 # The command runs in the background and is waited for; `wait` ends when the watchdog signals, so that a process
 # stuck in the kernel does not hold up the lane. No `timeout`: old busybox has another syntax, newer ones kill no
-# grandchildren, small containers have none. The watchdog's own processes carry the lane's tag but not the item's.
+# grandchildren, small containers have none. The watchdog's own processes carry the lane's tag but not the item's,
+# and those that only carry output (tag h) may finish unless all else fails. Once the time is up it finishes its work
+# even if the command itself has gone, since what that started may not have. What begins with an underscore is a
+# function of ours and ends when its children do.
 RUN = f"""\
 _run() {{
 n=$1 t=$2 K=; shift 2; _begin; GTAG=$T$n.
 "$@" & p=$!
 ( trap 'kill -9 $!; exit' TERM; GTAG=${{T}}w.
+case $1 in _*) f=:;; *) f=kill;; esac
 sleep "$t" & wait $! || exit
-kill "$p"; _sweep TERM "$T$n." & sleep {KILL_AFTER} & wait $! || exit
-kill -9 "$p"; _sweep KILL "$T$n." & sleep {KILL_AFTER} & wait $! || exit
-kill -USR1 $$ ) >/dev/null 2>&1 & d=$!
+trap '' TERM
+$f "$p"; _sweep TERM "$T$n." & sleep {KILL_AFTER} & wait $! || exit
+$f -9 "$p"; _sweep KILL "$T$n." & q=$!
+kill -0 "$p" || {{ wait "$q"; exit; }}
+sleep {KILL_AFTER} & wait $! || exit
+kill -0 "$p" || exit
+_sweep KILL "${{T}}h.$n." & kill -USR1 $$ ) >/dev/null 2>&1 & d=$!
 wait "$p"; r=$?
 [ -z "$K" ] || r=a
 kill "$d" 2>/dev/null; wait "$d"
@@ -107,14 +115,15 @@ _end; }}
 # Output beyond the limit is cut on the target; the exit status travels through descriptor 3.
 CUT = """\
 _cut() ( c=$1; shift; exec 4>&1
-r=$( { { "$@" 3>&- 4>&-; echo $? >&3; } | head -c "$c" >&4 3>&- 4>&-; } 3>&1 ); exit "$r" )
+r=$( { { "$@" 3>&- 4>&-; echo $? >&3; } | GTAG=${T}h.$n. head -c "$c" >&4 3>&- 4>&-; } 3>&1 ); exit "$r" )
 """
 
 # Both streams come through a `cat` of ours: what runs inside must not hold, and could reopen and read, the lane's
 # own pipes. `--clear-env` keeps the host's environment out of the container.
 ENTER = """\
-_enter() ( exec 4>&1
-r=$( { { { printf '%s' "$S" | lxc-attach -n "$1" --clear-env -v "GTAG=$GTAG" -- /bin/sh -s 3>&- 4>&- 6>&-
+_enter() ( exec 4>&1; g=$GTAG
+GTAG=${T}h.$n.
+r=$( { { { printf '%s' "$S" | GTAG=$g lxc-attach -n "$1" --clear-env -v "GTAG=$g" -- /bin/sh -s 3>&- 4>&- 6>&-
 echo $? >&3; } 2>&6 6>&- | cat >&4 3>&- 4>&- 6>&-; } 6>&1 | cat >&2 3>&- 4>&-; } 3>&1 ); exit "$r" )
 """
 

@@ -18,6 +18,15 @@ def way(request: pytest.FixtureRequest) -> Way:
     return chosen
 
 
+@pytest.fixture(params=[way for way in WAYS if way.user == "me"], ids=str)
+def shell(request: pytest.FixtureRequest) -> Way:
+    """A shell, as ourselves: for what takes seconds."""
+    chosen: Way = request.param
+    if chosen.reason:
+        pytest.skip(chosen.reason)
+    return chosen
+
+
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
     """A directory that every user of this machine may read."""
