@@ -40,7 +40,8 @@ try() {
   h=$(stat -L -c %t "$1" 2>/dev/null) || return 0
   case $h in ''|*[!0-9a-f]*) return 0 ;; esac
   [ "$((0x$h))" = "$(major x "$2")" ] || return 0
-  if e=$( ( : <>"$1" ) 2>&1 ); then printf 'open|%s|ok\n' "$1"; else printf 'open|%s|%s\n' "$1" "${e##*: }"; fi
+  if e=$( ( [ -c "$1" ] && : <>"$1" ) 2>&1 ); then e=ok; fi
+  printf 'open|%s|%s\n' "$1" "${e##*: }"
 }
 for n in /dev/nvidia* /dev/nvidia-caps/*; do
   k=other

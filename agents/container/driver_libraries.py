@@ -1,4 +1,4 @@
-"""Agent `container.driver_libraries`: which copies of the driver's user space a container has, and which one is used."""
+"""Agent `container.driver_libraries`: the copies of the driver's user space, and which is used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from gapline.agents.container.library_listing import (
     STUBS,
     CacheEntry,
     DriverLibraries,
-    Library,
     driver_libraries,
 )
 from gapline.orchestrator.model.agent import Agent, Code, Layer, Scope
@@ -25,7 +24,10 @@ __all__ = ["AGENT", "DriverLibraries"]
 AGENT_ID = "container.driver_libraries"
 NAMES = ("libcuda.so", "libnvidia-ml.so", "libnvidia-ptxjitcompiler.so")
 SOURCES: Mapping[str, Source] = {"libraries": LIBRARIES}
-_INSTALL = "install the host's driver version without its kernel part (`NVIDIA-Linux-….run --no-kernel-modules`, or pinned packages)"
+_INSTALL = (
+    "install the host's driver version without its kernel part (`NVIDIA-Linux-….run --no-kernel-modules`, or pinned "
+    "packages)"
+)
 
 CODES = (
     Code(
@@ -43,14 +45,14 @@ CODES = (
     Code(
         code="libraries.compat",
         title="A CUDA compatibility package is in use",
-        meaning="With `cuda-compat` in the loader's path programs get its libcuda instead of the driver's. NVIDIA supports "
-        "that for data-centre GPUs and listed pairs of versions only (CUDA Compatibility guide).",
+        meaning="With `cuda-compat` in the loader's path programs get its libcuda instead of the driver's. NVIDIA "
+        "supports that for data-centre GPUs and listed pairs of versions only (CUDA Compatibility guide).",
     ),
     Code(
         code="libraries.missing",
         title="The driver's user space is not in the container",
-        meaning="The kernel module is the host's, but libcuda and libnvidia-ml must lie in the container, in the version "
-        "of that module. They were found neither in the usual folders nor in the loader's cache.",
+        meaning="The kernel module is the host's, but libcuda and libnvidia-ml must lie in the container, in the "
+        "version of that module. They were found neither in the usual folders nor in the loader's cache.",
     ),
 )
 
@@ -65,7 +67,7 @@ def judge(fact: DriverLibraries, limits: Limits) -> Outcome:
 
 def _findings(fact: DriverLibraries) -> Iterator[Finding]:
     if not any(fact.loaded(name) or fact.copies(name) for name in NAMES[:2]):
-        yield _missing()
+        yield _missing(fact)
     for name in NAMES:
         versions = sorted({copy.version for copy in fact.copies(name) if copy.version})
         if len(versions) > 1:
@@ -89,10 +91,11 @@ def _several(fact: DriverLibraries, name: str, versions: list[str]) -> Finding:
         effect=Effect.DOCUMENTED,
         confidence=Confidence.VERIFIED,
         evidence=tuple(file.evidence for file in (*fact.copies(name), *links)),
-        origin="NVIDIA/libnvidia-container issue 266; ldconfig(8): the link goes to the library with the highest version",
+        origin="NVIDIA/libnvidia-container issue 266; ldconfig(8): the link goes to the library with the highest "
+        "version",
         remedy=Remedy(
-            now="Remove the versions that are not the host's (see /proc/driver/nvidia/version), by the package that brought "
-            "them (`dpkg -S FILE`) or by hand, then run `ldconfig`.",
+            now="Remove the versions that are not the host's (see /proc/driver/nvidia/version), by the package that "
+            "brought them (`dpkg -S FILE`) or by hand, then run `ldconfig`.",
             lasting="Do not install driver packages into the image by their version-free names; " + _INSTALL + ".",
             undo="Install the removed package again.",
             cost="GPU processes in the container must be restarted.",
@@ -139,7 +142,8 @@ def _compat(used: CacheEntry) -> Finding:
         evidence=(used.evidence,),
         origin="NVIDIA, CUDA Compatibility guide, forward compatibility",
         remedy=Remedy(
-            now="Where the driver is new enough for the CUDA version in use, remove the cuda-compat package and run `ldconfig`.",
+            now="Where the driver is new enough for the CUDA version in use, remove the cuda-compat package and run "
+            "`ldconfig`.",
             lasting="Update the host's driver instead of carrying a compatibility package in the container.",
             undo="Install the cuda-compat package again.",
             cost="A CUDA version that is newer than the driver then no longer starts.",
@@ -150,7 +154,7 @@ def _compat(used: CacheEntry) -> Finding:
     )
 
 
-def _missing() -> Finding:
+def _missing(fact: DriverLibraries) -> Finding:
     return Finding(
         code="libraries.missing",
         subject="libcuda.so",
@@ -160,7 +164,7 @@ def _missing() -> Finding:
         expected="both, in the version of the host's kernel module",
         effect=Effect.DOCUMENTED,
         confidence=Confidence.INFERRED,
-        evidence=(),
+        evidence=(fact.end,),
         origin="NVIDIA driver README, installed components: libcuda and libnvidia-ml",
         remedy=Remedy(
             now="In the container, " + _INSTALL + ".",

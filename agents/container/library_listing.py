@@ -38,7 +38,7 @@ done
 if command -v ldconfig >/dev/null 2>&1; then
   ldconfig -p 2>/dev/null | while read -r n k; do
     case $n in libcuda.so.1|libnvidia-ml.so.1|libnvidia-ptxjitcompiler.so.1)
-      printf 'cache|%s|%s|%s\n' "$n" "$k" "$(readlink -f "${k##*=> }")" ;;
+      printf 'cache|%s|%s|%s\n' "$n" "$k" "$(readlink -f "${k##* }")" ;;
     esac
   done
 fi
@@ -85,6 +85,7 @@ class DriverLibraries(Fact):
 
     files: tuple[Library, ...]
     cache: tuple[CacheEntry, ...]
+    end: Evidence  # the last line: the search was complete
 
     def copies(self, name: str) -> tuple[Library, ...]:
         """Real, versioned files of a library, without compatibility packages and stubs."""
@@ -117,6 +118,7 @@ def driver_libraries(capture: Capture) -> DriverLibraries:
     return DriverLibraries(
         files=tuple(_files(line for line in body if not line.text.startswith("cache|"))),
         cache=tuple(_entry(line) for line in body if line.text.startswith("cache|")),
+        end=lines[-1].evidence,
     )
 
 

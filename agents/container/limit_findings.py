@@ -20,8 +20,8 @@ CODES = (
         code="rlimits.memlock",
         title="The inference process may lock only part of its memory",
         meaning="mlock, RDMA registration and io_uring count against RLIMIT_MEMLOCK, and fail with ENOMEM beyond it "
-        "while plenty of memory is free. CUDA's own pinned memory is not counted: NVIDIA's kernel module never looks at the "
-        "limit. CAP_IPC_LOCK in the initial user name space, which privileged containers have, lifts it.",
+        "while plenty of memory is free. CUDA's own pinned memory is not counted: NVIDIA's kernel module never looks "
+        "at the limit. CAP_IPC_LOCK in the initial user name space, which privileged containers have, lifts it.",
     ),
     Code(
         code="rlimits.open_files",
@@ -57,8 +57,8 @@ def little_memlock(processes: Sequence[GpuProcess], rdma: Sequence[str], enough:
         remedy=Remedy(
             now="For a systemd service in the container: `systemctl edit UNIT`, LimitMEMLOCK=infinity, and restart the "
             "service. It cannot be raised beyond the hard limit from inside an unprivileged container.",
-            lasting="Proxmox VE and LXC: `lxc.prlimit.memlock: unlimited` in the container's configuration (with `=` in "
-            "a plain LXC file); systemd in the container passes it on. limits.conf is for logins only.",
+            lasting="Proxmox VE and LXC: `lxc.prlimit.memlock: unlimited` in the container's configuration (with `=` "
+            "in a plain LXC file); systemd in the container passes it on. limits.conf is for logins only.",
             undo="Remove the line or the drop-in.",
             cost="A process may then lock as much memory as the container's memory limit allows.",
             risk=Risk.R2,

@@ -24,8 +24,8 @@ CODES = (
     Code(
         code="devices.uvm_denied",
         title="The container may not open nvidia-uvm",
-        meaning="CUDA opens /dev/nvidia-uvm first of all; NVML does not. So nvidia-smi shows healthy GPUs while every CUDA "
-        "program fails. The major of nvidia-uvm is given out in the order in which drivers load, so a rule with a "
+        meaning="CUDA opens /dev/nvidia-uvm first of all; NVML does not. So nvidia-smi shows healthy GPUs while every "
+        "CUDA program fails. The major of nvidia-uvm is given out in the order in which drivers load, so a rule with a "
         "number is right until a kernel update, a new driver or another load order moves it.",
     ),
     Code(
@@ -41,14 +41,14 @@ CODES = (
     Code(
         code="devices.node_missing",
         title="A node that CUDA needs is not in the container",
-        meaning="nvidiactl, nvidia-uvm and at least one GPU must be there. The host makes the nodes on demand, so that an "
-        "`optional` bind mount of a node that did not exist yet leaves the container without it.",
+        meaning="nvidiactl, nvidia-uvm and at least one GPU must be there. The host makes the nodes on demand, so that "
+        "an `optional` bind mount of a node that did not exist yet leaves the container without it.",
     ),
     Code(
         code="devices.node_stale",
         title="A node in the container has numbers that the driver no longer has",
-        meaning="The node was made when the driver had another major: by mknod in the container, or at its start before "
-        "the driver was loaded again. It leads nowhere (ENXIO) or to another driver.",
+        meaning="The node was made when the driver had another major: by mknod in the container, or at its start "
+        "before the driver was loaded again. It leads nowhere (ENXIO) or to another driver.",
     ),
     Code(
         code="devices.open_fails",
@@ -59,8 +59,8 @@ CODES = (
     Code(
         code="devices.denied_at_next_start",
         title="The node can be used now, but not after the next start",
-        meaning="The running policy was changed by hand (`lxc-cgroup`), or the configuration was edited after the start: "
-        "by the configuration as it is now, the next start takes the node away.",
+        meaning="The running policy was changed by hand (`lxc-cgroup`), or the configuration was edited after the "
+        "start: by the configuration as it is now, the next start takes the node away.",
     ),
 )
 
@@ -108,6 +108,7 @@ def _missing_node(path: str, link: ChainLink | None, chain: DeviceChain) -> Find
     named = path if link else "/dev/nvidia0"
     evidence = [host.evidence] if host else []
     evidence += [other.inside.evidence for other in chain.links if other.inside][:2]
+    evidence += [other.major.evidence for other in chain.links if other.major and other is (link or chain.links[0])]
     return Finding(
         code="devices.node_missing",
         subject=path,
@@ -122,9 +123,9 @@ def _missing_node(path: str, link: ChainLink | None, chain: DeviceChain) -> Find
         remedy=Remedy(
             now=("" if host else "On the host make the nodes first: `nvidia-modprobe -c0 -u`. ")
             + "Restart the container if its configuration names the node; otherwise add it.",
-            lasting=f"Proxmox VE 8.1 and later: `pct set ID -devN {named},mode=0666`. Elsewhere: `lxc.mount.entry = {named} "
-            f"{named[1:]} none bind,create=file` and `lxc.cgroup2.devices.allow = {named} rw`. Let a unit that runs "
-            "nvidia-modprobe come before the containers (Before=pve-guests.service or lxc.service).",
+            lasting=f"Proxmox VE 8.1 and later: `pct set ID -devN {named},mode=0666`. Elsewhere: `lxc.mount.entry = "
+            f"{named} {named[1:]} none bind,create=file` and `lxc.cgroup2.devices.allow = {named} rw`. Let a unit that "
+            "runs nvidia-modprobe come before the containers (Before=pve-guests.service or lxc.service).",
             undo="Remove the entry.",
             cost="The container's downtime.",
             risk=Risk.R2,

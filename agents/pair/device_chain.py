@@ -47,7 +47,8 @@ def _unseen(links: DeviceChain) -> Iterator[Problem]:
             yield Problem(
                 kind=ProblemKind.UNSEEN,
                 detail=f"{link.path}: not tried inside the container, and its rules were not all seen",
-                hint="Start the container, with dash or bash in it, and run again: gapline rerun container.device_nodes",
+                hint="Start the container, with dash or bash in it, and run again: gapline rerun "
+                "container.device_nodes",
             )
     if not links.running:
         yield Problem(

@@ -22,15 +22,15 @@ CODES = (
     Code(
         code="driver.version_mismatch",
         title="The container's driver library has another version than the kernel module",
-        meaning="The user space and the kernel module of one driver must have the same version. Otherwise NVML fails with "
-        "error 18, 'Driver/library version mismatch', CUDA with error 803, and the host's log shows 'NVRM: API mismatch'. "
-        "Typical after a driver update on the host: every GPU container must follow.",
+        meaning="The user space and the kernel module of one driver must have the same version. Otherwise NVML fails "
+        "with error 18, 'Driver/library version mismatch', CUDA with error 803, and the host's log shows 'NVRM: API "
+        "mismatch'. Typical after a driver update on the host: every GPU container must follow.",
     ),
     Code(
         code="driver.link_elsewhere",
         title="The right driver library is there, but the link leads to another version",
-        meaning="Programs load libcuda.so.1 and libnvidia-ml.so.1. When the image brings a version of its own, `ldconfig` "
-        "lets these links lead to the newer one, and the version that fits the kernel module is never used "
+        meaning="Programs load libcuda.so.1 and libnvidia-ml.so.1. When the image brings a version of its own, "
+        "`ldconfig` lets these links lead to the newer one, and the version that fits the kernel module is never used "
         "(libnvidia-container issue 266).",
     ),
 )
@@ -77,10 +77,10 @@ def _mismatch(
 
 def _relink(fitting: Library, used: CacheEntry | Library) -> Remedy:
     return Remedy(
-        now=f"In the container: remove the driver packages that brought version {used.version}, then `ldconfig`; at once, "
-        f"until the next ldconfig: `ln -sf {fitting.path} {fitting.path.rpartition('.so')[0]}.so.1`.",
-        lasting="Build the image without driver libraries: packages such as libnvidia-compute or nvidia-utils do not belong "
-        "in an image whose libraries are mounted in or installed to fit the host.",
+        now=f"In the container: remove the driver packages that brought version {used.version}, then `ldconfig`; at "
+        f"once, until the next ldconfig: `ln -sf {fitting.path} {fitting.path.rpartition('.so')[0]}.so.1`.",
+        lasting="Build the image without driver libraries: packages such as libnvidia-compute or nvidia-utils do not "
+        "belong in an image whose libraries are mounted in or installed to fit the host.",
         undo="Install the removed packages again.",
         cost="GPU processes in the container must be restarted.",
         risk=Risk.R2,
@@ -92,10 +92,10 @@ def _relink(fitting: Library, used: CacheEntry | Library) -> Remedy:
 def _install(wanted: str, present: str) -> Remedy:
     return Remedy(
         now=f"In the container, install the user space of {wanted} without its kernel part: "
-        f"`sh NVIDIA-Linux-x86_64-{wanted}.run --no-kernel-modules`, or the distribution's packages pinned to {wanted}; "
-        f"remove {present}.",
-        lasting="Update host and containers together, and pin the version in both. Never install kernel modules or DKMS "
-        "packages in a container.",
+        f"`sh NVIDIA-Linux-x86_64-{wanted}.run --no-kernel-modules`, or the distribution's packages pinned to "
+        f"{wanted}; remove {present}.",
+        lasting="Update host and containers together, and pin the version in both. Never install kernel modules or "
+        "DKMS packages in a container.",
         undo=f"Install {present} again.",
         cost="GPU processes in the container must be restarted.",
         risk=Risk.R2,

@@ -24,20 +24,20 @@ CODES = (
     Code(
         code="devices.literal_major",
         title="The rule for nvidia-uvm is right today only",
-        meaning="The rule names the major by its number. The kernel gives it out in the order in which drivers load, so any "
-        "reboot can move it, and then CUDA fails in the container while nvidia-smi works.",
+        meaning="The rule names the major by its number. The kernel gives it out in the order in which drivers load, "
+        "so any reboot can move it, and then CUDA fails in the container while nvidia-smi works.",
     ),
     Code(
         code="devices.over_permission",
         title="A rule opens another driver's devices to the container",
-        meaning="The major that the rule names belongs to a driver now that has nothing to do with the container's GPUs: a "
-        "number that was right once, or a minor or a size that was taken for a major from `ls -l`.",
+        meaning="The major that the rule names belongs to a driver now that has nothing to do with the container's "
+        "GPUs: a number that was right once, or a minor or a size that was taken for a major from `ls -l`.",
     ),
     Code(
         code="devices.superfluous_rule",
         title="A rule allows a major that nobody has",
-        meaning="It has no use today, and the next driver that loads can get that major. Typical sources are minors 254 and "
-        "255 of major 195 and the size column of `ls -l`.",
+        meaning="It has no use today, and the next driver that loads can get that major. Typical sources are minors "
+        "254 and 255 of major 195 and the size column of `ls -l`.",
     ),
     Code(
         code="devices.unused_rule",
@@ -47,8 +47,9 @@ CODES = (
     Code(
         code="devices.caps_denied",
         title="The container may not read the MIG nodes that it was given",
-        meaning="With MIG, a GPU instance can be used only by who can read its nodes below /dev/nvidia-caps, whose major is "
-        "given out at load time; NVML answers 'Insufficient Permissions' (nvidia-container-toolkit issue 1740).",
+        meaning="With MIG, a GPU instance can be used only by who can read its nodes below /dev/nvidia-caps, whose "
+        "major is given out at load time; NVML answers 'Insufficient Permissions' (nvidia-container-toolkit issue "
+        "1740).",
     ),
 )
 
@@ -229,7 +230,7 @@ def _caps(nodes: DeviceNodes | None, configuration: Configuration, driver: Nvidi
             *(s.at for s in configuration.device_rules()),
         ),
         remedy=Remedy(
-            now=f'`lxc-cgroup -n {configuration.name} devices.allow "c {major.number}:* r"`, at once, until the next start.',
+            now=f'At once, until the next start: `lxc-cgroup -n {configuration.name} devices.allow "c {major.number}:* r"`.',
             lasting=f"Proxmox VE 8.1 and later: `pct set {configuration.name} {entries}`. Elsewhere apply the diff."
             if configuration.form is Form.PROXMOX
             else "Apply the diff: rules by path are looked up at every start.",
