@@ -20,8 +20,8 @@ CONTAINERS = Script(
     "one() {\n"
     '  case $seen in *" $1 "*) return ;; esac\n'
     '  seen="$seen$1 "\n'
-    '  i=$($T lxc-info -n "$1" -s -p -H 2>/dev/null) || i=UNKNOWN\n'
-    '  set -- "$1" "$2" $i\n'
+    # LXC prints the names ("State:") even when told not to humanise; a stopped container has no pid.
+    '  set -- "$1" "$2" $($T lxc-info -n "$1" -s -p -H 2>/dev/null | sed "s/^[A-Za-z]*: *//")\n'
     '  printf "ct|%s|%s|%s|%s\\n" "$1" "${3:-UNKNOWN}" "${4:-}" "$2"\n'
     '  grep -n -i -E "^\\[|nvidia|devices\\.allow|^dev[0-9]+:" "$2" 2>/dev/null | while IFS= read -r l; do\n'
     '    printf "cf|%s|%s\\n" "$1" "$l"\n'
@@ -40,6 +40,7 @@ CONTAINERS = Script(
     "done\n"
     # Processes that hold an NVIDIA node open, with the cgroups that tell whose they are.
     'find /proc/[0-9]*/fd -maxdepth 1 -lname "/dev/nvidia*" 2>/dev/null | while IFS= read -r l; do\n'
+    '  [ -c "$l" ] || continue\n'
     "  p=${l#/proc/}; p=${p%%/*}\n"
     '  [ "$p" = "${q:-}" ] && continue; q=$p\n'
     '  while IFS= read -r l; do printf "gp|%s|%s\\n" "$p" "$l"; done <"/proc/$p/cgroup"\n'
