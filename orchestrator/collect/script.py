@@ -131,7 +131,7 @@ def _whole(nonce: str, tag: str, watch: list[str], body: list[str], close: str) 
     first = [
         f"{CALL}() {{ # {nonce}\n",
         shell.SETUP,
-        f"N=$1 {tag}",
+        f"N=$1\n{tag}",
         shell.FRAME,
         shell.SWEEP,
         *watch,
