@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gapline.agents.container.access_test import Opening
-from gapline.agents.container.config_diff import Edit
 from gapline.agents.container.configuration_fact import Configuration
-from gapline.agents.container.configuration_nodes import DYNAMIC_MAJORS, lasting_fix
-from gapline.agents.container.setting import Setting
+from gapline.agents.container.configuration_nodes import lasting_fix
 from gapline.agents.host.nvidia.fact import NvidiaDriver
 from gapline.agents.pair.chain_link import CONTROL, GPU, UVM, ChainLink, DeviceChain
-from gapline.agents.pair.literal_rule import LiteralRule, literal_rules
+from gapline.agents.pair.literal_rule import LiteralRule, cause_of, in_place
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 
@@ -170,7 +168,7 @@ def _denied(links: list[ChainLink], configuration: Configuration, driver: Nvidia
     first = links[0]
     paths = [link.path for link in links]
     major = first.major.number if first.major else 0
-    cause = _cause(first, configuration, driver)
+    cause = cause_of(first, configuration, driver)
     tests = tuple(link.access.evidence for link in links if link.access and link.tried)
     rules = tuple(s.at for s in configuration.device_rules())
     ready = first.allowed is True
@@ -215,25 +213,10 @@ def _observed(link: ChainLink, cause: LiteralRule | None) -> str:
     return "no rule of the configuration covers the node"
 
 
-def _cause(link: ChainLink, configuration: Configuration, driver: NvidiaDriver) -> LiteralRule | None:
-    """The rule that was meant for the node: one with a dynamic major that no other given node has."""
-    if link.path != UVM or link.allowed:
-        return None
-    candidates = (rule for rule in literal_rules(configuration) if rule.rule.major in DYNAMIC_MAJORS)
-    return next((rule for rule in candidates if not rule.serves(configuration, driver)), None)
-
-
 def _allow(
     links: list[ChainLink], major: int, cause: LiteralRule | None, configuration: Configuration, *, ready: bool
 ) -> Remedy:
     paths = [link.path for link in links]
-    also = [node.path for node in configuration.gpu_nodes if node.host_path == f"{UVM}-tools" and UVM in paths]
-    rules = tuple(
-        configuration.raw_line("lxc.cgroup2.devices.allow", f"{path} rw") for path in dict.fromkeys((*paths, *also))
-    )
-    edit = (
-        Edit(cause.setting.line, remove=True, add=rules) if cause else Edit(configuration.line_after_rules(), add=rules)
-    )
     numbers = [f"c {major}:{'*' if link.path == UVM else link.minor} rwm" for link in links]
     live, back = (
         "; ".join(f'lxc-cgroup -n {configuration.name} devices.{word} "{number}"' for number in numbers)
@@ -249,7 +232,9 @@ def _allow(
         risk=Risk.R2,
         restarts="nothing for the live repair; the container for the lasting one",
         verify_agent=AGENT_ID,
-        diff="" if ready or configuration.v1_devices is not None else configuration.diff(edit),
+        diff=""
+        if ready or configuration.v1_devices is not None
+        else configuration.diff(in_place(configuration, paths, cause)),
     )
 
 
@@ -288,15 +273,8 @@ def _until_next_start(link: ChainLink, configuration: Configuration) -> bool:
 
 
 def _next_start(link: ChainLink, configuration: Configuration, driver: NvidiaDriver) -> Finding:
-    cause: Setting | None = None
-    if rule := _cause(link, configuration, driver):
-        cause = rule.setting
+    cause = cause_of(link, configuration, driver)
     path_rule = configuration.raw_line("lxc.cgroup2.devices.allow", f"{link.path} rw")
-    edit = (
-        Edit(cause.line, remove=True, add=(path_rule,))
-        if cause
-        else Edit(configuration.line_after_rules(), add=(path_rule,))
-    )
     on_v1 = configuration.v1_devices is not None
     return Finding(
         code="devices.denied_at_next_start",
@@ -309,7 +287,7 @@ def _next_start(link: ChainLink, configuration: Configuration, driver: NvidiaDri
         confidence=Confidence.INFERRED,
         evidence=(
             *((link.major.evidence,) if link.major else ()),
-            *((cause.at,) if cause else tuple(s.at for s in configuration.device_rules())),
+            *((cause.setting.at,) if cause else tuple(s.at for s in configuration.device_rules())),
             *((link.access.evidence,) if link.access else ()),
         ),
         remedy=Remedy(
@@ -320,6 +298,6 @@ def _next_start(link: ChainLink, configuration: Configuration, driver: NvidiaDri
             risk=Risk.R1,
             restarts="nothing now; it applies at the next start",
             verify_agent=AGENT_ID,
-            diff="" if on_v1 else configuration.diff(edit),
+            diff="" if on_v1 else configuration.diff(in_place(configuration, [link.path], cause)),
         ),
     )

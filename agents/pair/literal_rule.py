@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gapline.agents.container.config_diff import Edit
 from gapline.agents.container.configuration_fact import Configuration
+from gapline.agents.container.configuration_nodes import DYNAMIC_MAJORS
 from gapline.agents.container.device_rule import Rule, parse_rule
 from gapline.agents.container.setting import Setting
 from gapline.agents.host.nvidia.fact import NvidiaDriver
+from gapline.agents.pair.chain_link import UVM, ChainLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,24 @@ def literal_rules(configuration: Configuration) -> Iterator[LiteralRule]:
         rule = parse_rule(setting.value, allow=setting.key.endswith("allow"), at=setting.at)
         if isinstance(rule, Rule) and rule.allow and rule.type != "b" and rule.major is not None:
             yield LiteralRule(rule, setting)
+
+
+def cause_of(link: ChainLink, configuration: Configuration, driver: NvidiaDriver) -> LiteralRule | None:
+    """The rule that was meant for nvidia-uvm when no rule covers it: one with a dynamic major that no other given
+    node has."""
+    if link.path != UVM or link.allowed:
+        return None
+    candidates = (rule for rule in literal_rules(configuration) if rule.major in DYNAMIC_MAJORS)
+    return next((rule for rule in candidates if not rule.serves(configuration, driver)), None)
+
+
+def in_place(configuration: Configuration, paths: list[str], cause: LiteralRule | None) -> Edit:
+    """Rules by path for some nodes, in place of the rule that was meant for them or after all others."""
+    tools = f"{UVM}-tools"
+    also = [tools] if UVM in paths and any(node.host_path == tools for node in configuration.gpu_nodes) else []
+    rules = tuple(
+        configuration.raw_line("lxc.cgroup2.devices.allow", f"{path} rw") for path in dict.fromkeys((*paths, *also))
+    )
+    if cause is None:
+        return Edit(configuration.line_after_rules(), add=rules)
+    return Edit(cause.setting.line, remove=True, add=rules)

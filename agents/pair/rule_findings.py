@@ -11,7 +11,7 @@ from gapline.agents.container.device_policy import DevicePolicy
 from gapline.agents.container.node_fact import DeviceNodes
 from gapline.agents.host.nvidia.fact import NvidiaDriver
 from gapline.agents.pair.chain_link import UVM, DeviceChain
-from gapline.agents.pair.literal_rule import LiteralRule, literal_rules
+from gapline.agents.pair.literal_rule import LiteralRule, cause_of, in_place, literal_rules
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 
@@ -65,11 +65,13 @@ def findings(
     yield from _caps(nodes, configuration, driver)
     if configuration.v1_devices is not None or not policy.allow_list or policy.unread:
         return
+    uvm = next((link for link in chain.links if link.path == UVM), None)
+    cause = cause_of(uvm, configuration, driver) if uvm and uvm.major else None
     active = {rule.at for rule in policy.active if rule.allow}
     rules = [rule for rule in literal_rules(configuration) if rule.setting.at in active]
     yield from _latent(chain, configuration, rules)
     for rule in rules:
-        yield from _purpose(rule, configuration, driver)
+        yield from _purpose(rule, configuration, driver, cause)
 
 
 def _latent(chain: DeviceChain, configuration: Configuration, rules: list[LiteralRule]) -> Iterator[Finding]:
@@ -80,8 +82,7 @@ def _latent(chain: DeviceChain, configuration: Configuration, rules: list[Litera
     if not numbered or _by_path(configuration):
         return
     line = configuration.raw_line("lxc.cgroup2.devices.allow", f"{UVM} rw")
-    tools = [node.host_path for node in configuration.gpu_nodes if node.host_path == f"{UVM}-tools"]
-    add = (line, *(configuration.raw_line("lxc.cgroup2.devices.allow", f"{path} rw") for path in tools[:1]))
+    edits = (in_place(configuration, [UVM], numbered[0]), *(Edit(r.setting.line, remove=True) for r in numbered[1:]))
     yield Finding(
         code="devices.literal_major",
         subject=UVM,
@@ -101,9 +102,7 @@ def _latent(chain: DeviceChain, configuration: Configuration, rules: list[Litera
             risk=Risk.R2,
             restarts="nothing now; it applies at the container's next start",
             verify_agent=AGENT_ID,
-            diff=configuration.diff(
-                *(Edit(rule.setting.line, remove=True, add=add if rule is numbered[0] else ()) for rule in numbered)
-            ),
+            diff=configuration.diff(*edits),
         ),
     )
 
@@ -114,17 +113,23 @@ def _by_path(configuration: Configuration) -> bool:
     return UVM in rules or any(node.allowed and node.host_path == UVM for node in configuration.gpu_nodes)
 
 
-def _purpose(rule: LiteralRule, configuration: Configuration, driver: NvidiaDriver) -> Iterator[Finding]:
+def _purpose(
+    rule: LiteralRule, configuration: Configuration, driver: NvidiaDriver, cause: LiteralRule | None
+) -> Iterator[Finding]:
+    """What is wrong with a rule besides being the cause of a denial, which is said there."""
     owners = driver.owners(rule.major)
+    foreign = not any(owner.startswith("nvidia") for owner in owners)
+    if cause is not None and cause.setting.at == rule.setting.at and not (owners and foreign):
+        return
     if rule.major == NVIDIA_MAJOR or rule.serves(configuration, driver):
         return
     if not owners:
         yield _superfluous(rule, configuration)
-    elif any(owner.startswith("nvidia") for owner in owners):
+    elif not foreign:
         if "nvidia-uvm" not in owners:
             yield _unused(rule, configuration, driver)
     elif rule.major in DYNAMIC_MAJORS and not _wanted(configuration, owners):
-        yield _foreign(rule, configuration, driver)
+        yield _foreign(rule, configuration, driver, cause)
 
 
 def _wanted(configuration: Configuration, owners: tuple[str, ...]) -> bool:
@@ -132,7 +137,10 @@ def _wanted(configuration: Configuration, owners: tuple[str, ...]) -> bool:
     return any(owner in node.host_path for owner in owners for node in configuration.nodes())
 
 
-def _foreign(rule: LiteralRule, configuration: Configuration, driver: NvidiaDriver) -> Finding:
+def _foreign(
+    rule: LiteralRule, configuration: Configuration, driver: NvidiaDriver, cause: LiteralRule | None
+) -> Finding:
+    meant = in_place(configuration, [UVM], rule) if cause is not None and cause.setting.at == rule.setting.at else None
     owners = " and ".join(driver.owners(rule.major))
     held = tuple(major.evidence for major in driver.char_majors if major.number == rule.major)
     return Finding(
@@ -146,7 +154,7 @@ def _foreign(rule: LiteralRule, configuration: Configuration, driver: NvidiaDriv
         confidence=Confidence.INFERRED,
         evidence=(rule.setting.at, *held),
         origin=_LOAD_ORDER,
-        remedy=_remove(rule, configuration),
+        remedy=_remove(rule, configuration, meant),
     )
 
 
@@ -183,17 +191,17 @@ def _unused(rule: LiteralRule, configuration: Configuration, driver: NvidiaDrive
     )
 
 
-def _remove(rule: LiteralRule, configuration: Configuration) -> Remedy:
+def _remove(rule: LiteralRule, configuration: Configuration, instead: Edit | None = None) -> Remedy:
     value = rule.setting.value
     return Remedy(
         now=f'`lxc-cgroup -n {configuration.name} devices.deny "{value}"` takes it from the running container.',
-        lasting=f"Remove line {rule.setting.line} from {configuration.path} (see the diff).",
+        lasting=f"{'Replace' if instead else 'Remove'} line {rule.setting.line} of {configuration.path}: see the diff.",
         undo=f'`lxc-cgroup -n {configuration.name} devices.allow "{value}"`, and put the line back.',
         cost="None.",
         risk=Risk.R1,
         restarts="nothing",
         verify_agent=AGENT_ID,
-        diff=configuration.diff(Edit(rule.setting.line, remove=True)),
+        diff=configuration.diff(instead or Edit(rule.setting.line, remove=True)),
     )
 
 
@@ -230,7 +238,8 @@ def _caps(nodes: DeviceNodes | None, configuration: Configuration, driver: Nvidi
             *(s.at for s in configuration.device_rules()),
         ),
         remedy=Remedy(
-            now=f'At once, until the next start: `lxc-cgroup -n {configuration.name} devices.allow "c {major.number}:* r"`.',
+            now="At once, until the next start: "
+            f'`lxc-cgroup -n {configuration.name} devices.allow "c {major.number}:* r"`.',
             lasting=f"Proxmox VE 8.1 and later: `pct set {configuration.name} {entries}`. Elsewhere apply the diff."
             if configuration.form is Form.PROXMOX
             else "Apply the diff: rules by path are looked up at every start.",

@@ -54,10 +54,11 @@ class Case:
 
     def _one(self, agent: Agent[Any], folder: Path, patched: Mapping[str, bytes]) -> Outcome:
         on_host = agent.scope is Scope.HOST
-        target, binding = (HOST, None) if on_host else (CONTAINER, self._binding())
+        target, binding = (HOST, None) if on_host else (CONTAINER, self.binding())
         return analyse(agent, captures(folder, agent.sources, target, binding, patched), self._limits(agent))
 
-    def _binding(self) -> Binding:
+    def binding(self) -> Binding:
+        """What the placeholders of its container stand for."""
         path = self.folder / "binding.json"
         return Binding(**json.loads(path.read_text())) if path.is_file() else BINDING
 

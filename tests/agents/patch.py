@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.agents.case import Case
 from tests.agents.known import agent_called, agent_with
-from tests.agents.recorded import BINDING, capture
+from tests.agents.recorded import capture
 
 from gapline.orchestrator.model.agent import Agent, PairAgent, Scope
 
@@ -31,7 +31,7 @@ def apply_diff(case: Case, diff: str) -> Mapping[str, bytes]:
 def _content(case: Case, path: str) -> bytes:
     for folder, agent in _readers(case):
         for name, source in agent.sources.items():
-            one = capture(folder, name, source, "", None if agent.scope is Scope.HOST else BINDING)
+            one = capture(folder, name, source, "", None if agent.scope is Scope.HOST else case.binding())
             if one.shown.split()[-1] == path:
                 return one.out
     raise AssertionError(f"no source of {case.agent} reads {path}")

@@ -28,8 +28,16 @@ def captures(
     folder: Path, sources: Mapping[str, Source], target: str, binding: Binding | None, patched: Mapping[str, bytes]
 ) -> Captures:
     """All captures of one agent. `patched` stands for what files hold after a remedy, by their shown source."""
-    read = {name: capture(folder, name, source, target, binding) for name, source in sources.items()}
+    read = {
+        name: capture(_state(folder, name, patched), name, source, target, binding) for name, source in sources.items()
+    }
     return Captures({name: _after(one, patched) for name, one in read.items()})
+
+
+def _state(folder: Path, name: str, patched: Mapping[str, bytes]) -> Path:
+    """`after` holds what a source gives when the repaired file is in force: what a restart of the container changes."""
+    after = folder / "after"
+    return after if patched and (after / name).is_file() else folder
 
 
 def capture(folder: Path, name: str, source: Source, target: str, binding: Binding | None) -> Capture:
