@@ -90,7 +90,8 @@ shift "$c"; _do "$n" grep -aH '' -- "$@"; }
 # stuck in the kernel does not hold up the lane. No `timeout`: old busybox has another syntax, newer ones kill no
 # grandchildren, small containers have none. The watchdog's own processes carry the lane's tag but not the item's,
 # and those that only carry output (tag h) may finish unless all else fails. Once the time is up it finishes its work
-# even if the command itself has gone, since what that started may not have. What begins with an underscore is a
+# even if the command itself has gone, since what that started may not have. It signals until it is heard: bash 5.2 loses
+# a signal that comes together with the end of another child. What begins with an underscore is a
 # function of ours and ends when its children do.
 RUN = f"""\
 _run() {{
@@ -105,7 +106,8 @@ $f -9 "$p"; _sweep KILL "$T$n." & q=$!
 kill -0 "$p" || {{ wait "$q"; exit; }}
 sleep {KILL_AFTER} & wait $! || exit
 kill -0 "$p" || exit
-_sweep KILL "${{T}}h.$n." & kill -USR1 $$ ) >/dev/null 2>&1 & d=$!
+_sweep KILL "${{T}}h.$n." & trap 'kill -9 $!; exit' TERM
+while kill -USR1 $$; do sleep 1 & wait $!; done ) >/dev/null 2>&1 & d=$!
 wait "$p"; r=$?
 [ -z "$K" ] || r=a
 kill "$d" 2>/dev/null; wait "$d"
