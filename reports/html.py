@@ -18,9 +18,10 @@ from gapline.orchestrator.model.run import Run
 from gapline.reports.view.evidence import Context, no_context
 from gapline.reports.view.page import page
 from gapline.reports.view.words import counted
-from gapline.reports.visible import visible
+from gapline.reports.visible import clipped, visible
 
 _BUFFER = 200  # template pieces per chunk of a stream
+_LONGEST = 2_500  # characters; everything that may be long is cut well before, this catches names
 
 
 def render(run: Run, context: Context = no_context) -> str:
@@ -54,7 +55,7 @@ def _environment() -> Environment:
 
 def _finalize(value: object) -> object:
     """Runs on every value that a template prints. Markup comes from our own macros only."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return visible(clipped(value, _LONGEST)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _load(name: str) -> str:

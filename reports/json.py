@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC
 from typing import Any
 
+from pydantic import BaseModel
+
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.run import Header, OutcomeEntry, ReportedFinding, Run, Summary
@@ -24,14 +26,13 @@ def text(run: Run) -> str:
 
 def stream(run: Run) -> Iterator[str]:
     """The same in pieces, to be written one after the other."""
-    yield f'{{\n"schema": {_line(run.schema_)},\n"run": {_line(_utc(run.run).model_dump(mode="json"))},\n'
-    yield from _array("targets", (target.model_dump(mode="json") for target in run.targets))
-    yield from _array("outcomes", (_ordered(entry).model_dump(mode="json") for entry in _outcomes(run)))
-    layers = sorted(run.layers, key=lambda entry: entry.layer)
-    yield from _array("layers", (entry.model_dump(mode="json") for entry in layers))
-    rest = run.model_dump(mode="json", include={"ceiling", "waterfall"})
+    yield f'{{\n"schema": {_line(run.schema_)},\n"run": {_line(_record(_utc(run.run)))},\n'
+    yield from _array("targets", map(_record, run.targets))
+    yield from _array("outcomes", (_record(_ordered(entry)) for entry in _outcomes(run)))
+    yield from _array("layers", map(_record, sorted(run.layers, key=lambda entry: entry.layer)))
+    rest = _record(run.model_copy(update={"targets": (), "outcomes": ()}))
     yield f'"ceiling": {_line(rest["ceiling"])},\n"waterfall": {_line(rest["waterfall"])},\n'
-    yield f'"summary": {_line(_counted(run.summary).model_dump(mode="json"))}\n}}\n'
+    yield f'"summary": {_line(_record(_counted(run.summary)))}\n}}\n'
 
 
 def _array(name: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -45,6 +46,27 @@ def _array(name: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
+
+
+def _record(part: BaseModel) -> dict[str, Any]:
+    """As it is written. Not-a-number becomes null: JSON has no other word for it."""
+    try:
+        return part.model_dump(mode="json")
+    except UnicodeEncodeError:
+        return type(part).model_validate(_encodable(part.model_dump())).model_dump(mode="json")
+
+
+def _encodable(value: object) -> object:
+    """The same with half surrogates as visible text: file names can hold them, JSON readers refuse them."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {_encodable(key): _encodable(one) for key, one in value.items()}
+        case tuple() | list():
+            return tuple(_encodable(one) for one in value)
+        case _:
+            return value
 
 
 def _utc(header: Header) -> Header:

@@ -15,9 +15,9 @@ _BINS = 250
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """A stepped area; `points` is an SVG points list within `WIDTH` by `HEIGHT`."""
+    """A stepped area; the corners lie within `WIDTH` by `HEIGHT`."""
 
-    points: str
+    corners: tuple[tuple[int, int], ...]
     peak: int
     agents: int
 
@@ -44,7 +44,7 @@ def _bin(seconds: float, along: Axis) -> int:
     return along.at(seconds) * _BINS // WIDTH
 
 
-def _area(counts: list[int], peak: int) -> str:
+def _area(counts: list[int], peak: int) -> tuple[tuple[int, int], ...]:
     step = WIDTH / (_BINS + 1)
     corners = [(0, HEIGHT)]
     for index, count in enumerate(counts):
@@ -52,4 +52,4 @@ def _area(counts: list[int], peak: int) -> str:
         if level != corners[-1][1]:
             corners += [(round(index * step), corners[-1][1]), (round(index * step), level)]
     corners += [(WIDTH, corners[-1][1]), (WIDTH, HEIGHT)]
-    return " ".join(f"{x},{y}" for x, y in corners)
+    return tuple(corners)

@@ -12,7 +12,8 @@ from html import escape
 from gapline.reports.visible import visible
 
 PER_TARGET = 150_000
-FLEET_EVIDENCE = 5_000_000
+FLEET = 100  # targets that share what one page may hold; larger fleets have larger pages
+FLEET_EVIDENCE = 4_000_000
 FLEET_FACTS = 2_000_000
 
 
@@ -27,7 +28,7 @@ class Allowance:
     __slots__ = ("_left", "_whole")
 
     def __init__(self, targets: int, fleet: int) -> None:
-        self._whole = min(PER_TARGET, fleet // max(targets, 1))
+        self._whole = min(PER_TARGET, fleet // min(max(targets, 1), FLEET))
         self._left: dict[str, int] = {}
 
     def take(self, target: str, amount: int) -> bool:

@@ -15,7 +15,7 @@ from gapline.reports.view.finding import Found
 from gapline.reports.view.words import LAYERS, STATUSES, tone
 from gapline.reports.visible import clipped
 
-_REASON = 160
+_REASON = 120
 _VALUES = 4
 FEW_TARGETS = 12
 
@@ -117,7 +117,9 @@ def _areas(targets: tuple[str, ...], by_target: Mapping[str, list[OutcomeEntry]]
 
 
 def _cell(entry: OutcomeEntry, values: int) -> Cell:
-    return Cell(STATUSES[entry.status], tone(entry), clipped(entry.reason, _REASON), key_values(entry.fact or {}, values))
+    return Cell(
+        STATUSES[entry.status], tone(entry), clipped(entry.reason, _REASON), key_values(entry.fact or {}, values)
+    )
 
 
 def _disagreements(run: Run, findings: tuple[Found, ...], anchors: Anchors) -> dict[str, list[Disagreement]]:

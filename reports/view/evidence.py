@@ -62,13 +62,13 @@ def _lines(cited: list[Evidence], context: Context, allowance: Allowance) -> tup
         numbered = sorted((around | texts).items())
     else:
         numbered = sorted(texts.items())
-    whole = [ExcerptLine(None, clipped(line.text, EVIDENCE_WIDTH), True, False) for line in cited if line.line is None]
-    previous = [number for number, _ in numbered[:1]] + [number for number, _ in numbered]
+    whole = (clipped(line.text, EVIDENCE_WIDTH) for line in cited if line.line is None)
+    before = [number for number, _ in (*numbered[:1], *numbered)]
     return (
-        *whole,
+        *(ExcerptLine(number=None, text=text, cited=True, after_gap=False) for text in whole),
         *(
-            ExcerptLine(number, text, number in texts, number - before > 1)
-            for before, (number, text) in zip(previous, numbered, strict=False)
+            ExcerptLine(number=number, text=text, cited=number in texts, after_gap=number - previous > 1)
+            for previous, (number, text) in zip(before, numbered, strict=False)
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
@@ -10,15 +11,15 @@ from gapline.orchestrator.model.finding import Effect, Remedy, Severity
 from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run
 from gapline.reports.diff import DiffLine, diff_lines
 from gapline.reports.prose import Piece, prose
-from gapline.reports.view.anchor import Anchors
 from gapline.reports.view.allowance import Allowance, size
+from gapline.reports.view.anchor import Anchors
 from gapline.reports.view.evidence import Context, Excerpt, excerpts
 from gapline.reports.view.words import CONFIDENCES, EFFECTS, LAYERS, RISKS, counted, listed
 from gapline.reports.visible import clipped
 
-SHOWN_PER_TARGET = 60
+LISTED_PER_TARGET = 60
 _WIDTH = 2_000  # characters of one text of a finding
-_BRIEF_WIDTH = 200
+_SUBJECT_WIDTH = 200
 _CARD_MARKUP = 2_500  # bytes
 _LINE_MARKUP = 80
 
@@ -70,17 +71,15 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Where a card's finding was found. `brief`: the target's allowance is spent, the rest is in `run.json`."""
+    """Where a card's finding was found."""
 
     anchor: str
     target: str
     subject: str
-    fingerprint: str
     observed: str
     excerpts: tuple[Excerpt, ...]
     diff: tuple[DiffLine, ...]
     verify: str
-    brief: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +102,26 @@ class Card:
     instances: tuple[Instance, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A finding that the page has no room for; it is in `run.json` in full."""
+
+    anchor: str
+    code: str
+    severity: Severity
+    target: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a run's findings share the page."""
+
+    full: tuple[Found, ...]
+    short: tuple[Found, ...]
+    unlisted: int
+
+
 def found(run: Run) -> tuple[Found, ...]:
     """All findings of a run in reading order."""
     place = {fingerprint: index for index, fingerprint in enumerate(run.summary.first)}
@@ -111,15 +130,35 @@ def found(run: Run) -> tuple[Found, ...]:
     return tuple(sorted(every, key=lambda one: one.order))
 
 
-def shown(findings: tuple[Found, ...]) -> tuple[Found, ...]:
-    """Those a page shows: a target with thousands of findings does not drown the others."""
-    seen: dict[str, int] = {}
-    kept: list[Found] = []
+def shown(findings: tuple[Found, ...], allowance: Allowance) -> Shown:
+    """Which findings a page shows: a target with thousands of them drowns neither the page nor the other targets.
+
+    Once a finding of a target does not fit, no later one is shown in full: what is worse is never shown with less.
+    """
+    full: list[Found] = []
+    short: list[Found] = []
+    listed_on: Counter[str] = Counter()
     for one in findings:
-        seen[one.target] = seen.get(one.target, 0) + 1
-        if seen[one.target] <= SHOWN_PER_TARGET:
-            kept.append(one)
-    return tuple(kept)
+        if not listed_on[one.target] and allowance.take(one.target, _size(one.finding)):
+            full.append(one)
+        elif listed_on[one.target] < LISTED_PER_TARGET:
+            listed_on[one.target] += 1
+            short.append(one)
+    return Shown(tuple(full), tuple(short), len(findings) - len(full) - len(short))
+
+
+def shorts(findings: tuple[Found, ...], anchors: Anchors) -> tuple[Short, ...]:
+    """The lines of the findings that the page has no room for."""
+    return tuple(
+        Short(
+            anchor=anchors.of_finding(one.finding),
+            code=one.finding.code,
+            severity=one.finding.severity,
+            target=one.target,
+            subject=clipped(one.finding.subject, _SUBJECT_WIDTH),
+        )
+        for one in findings
+    )
 
 
 def cards(findings: tuple[Found, ...], anchors: Anchors, context: Context, allowance: Allowance) -> Iterator[Card]:
@@ -146,24 +185,23 @@ def verify_command(finding: ReportedFinding, target: str) -> str:
 def _same(finding: ReportedFinding) -> object:
     """Equal for findings that differ in nothing but where they are."""
     apart = {"subject", "observed", "evidence", "fingerprint", "remedy"}
-    return finding.model_dump_json(exclude=apart), finding.remedy.model_copy(update={"diff": ""})
+    return repr(finding.model_dump(exclude=apart)), finding.remedy.model_copy(update={"diff": ""})
 
 
 def _card(one: Found, instances: tuple[Instance, ...]) -> Card:
     finding = one.finding
-    width = _BRIEF_WIDTH if all(instance.brief for instance in instances) else _WIDTH
     return Card(
         code=finding.code,
-        title=clipped(finding.title, width),
+        title=clipped(finding.title, _WIDTH),
         severity=finding.severity,
         base_severity=None if finding.base_severity is finding.severity else finding.base_severity,
-        severity_reason=clipped(finding.severity_reason, width),
+        severity_reason=clipped(finding.severity_reason, _WIDTH),
         layer=LAYERS[one.entry.layer],
         agent=one.entry.agent,
-        expected=clipped(finding.expected, width),
-        cost=cost(finding, width),
+        expected=clipped(finding.expected, _WIDTH),
+        cost=cost(finding),
         confidence=CONFIDENCES[finding.confidence],
-        remedy=_remedy(finding.remedy, width),
+        remedy=_remedy(finding.remedy),
         waived=finding.waived,
         where=_where(instances),
         instances=instances,
@@ -178,38 +216,38 @@ def _where(instances: tuple[Instance, ...]) -> str:
     return f"{targets[0]} · {listed(tuple(instance.subject for instance in instances))}"
 
 
-def _remedy(remedy: Remedy, width: int) -> RemedyView:
+def _remedy(remedy: Remedy) -> RemedyView:
     return RemedyView(
-        now=prose(clipped(remedy.now, width)),
-        lasting=prose(clipped(remedy.lasting, width)),
-        undo=prose(clipped(remedy.undo, width)),
-        cost=prose(clipped(remedy.cost, width)),
+        now=prose(clipped(remedy.now, _WIDTH)),
+        lasting=prose(clipped(remedy.lasting, _WIDTH)),
+        undo=prose(clipped(remedy.undo, _WIDTH)),
+        cost=prose(clipped(remedy.cost, _WIDTH)),
         risk=remedy.risk,
         risk_label=RISKS[remedy.risk],
-        restarts=clipped(remedy.restarts, width),
+        restarts=clipped(remedy.restarts, _WIDTH),
     )
 
 
 def _instance(one: Found, anchors: Anchors, context: Context, allowance: Allowance) -> Instance:
-    finding, target = one.finding, one.target
-    brief = not allowance.take(target, _size(finding))
+    finding = one.finding
     return Instance(
         anchor=anchors.of_finding(finding),
-        target=target,
-        subject=clipped(finding.subject, _BRIEF_WIDTH),
-        fingerprint=finding.fingerprint,
-        observed=clipped(finding.observed, _BRIEF_WIDTH if brief else _WIDTH),
-        excerpts=() if brief else excerpts(finding.evidence, context, allowance),
-        diff=() if brief else diff_lines(finding.remedy.diff),
-        verify=verify_command(finding, target),
-        brief=brief,
+        target=one.target,
+        subject=clipped(finding.subject, _SUBJECT_WIDTH),
+        observed=clipped(finding.observed, _WIDTH),
+        excerpts=excerpts(finding.evidence, context, allowance),
+        diff=diff_lines(finding.remedy.diff),
+        verify=verify_command(finding, one.target),
     )
 
 
 def _size(finding: ReportedFinding) -> int:
-    """What a finding takes in the page, with the markup of its card and its lines."""
+    """What a finding takes in the page, with the markup of its card and its lines.
+
+    Evidence counts twice: where host and container disagree, it stands in the comparison too.
+    """
     remedy = finding.remedy
     texts = [finding.title, finding.observed, finding.expected, finding.severity_reason, finding.origin]
     texts += [finding.settled_by, remedy.now, remedy.lasting, remedy.undo, remedy.cost, remedy.restarts]
-    lines = [*(line.source + line.text for line in finding.evidence), *remedy.diff.split("\n")]
+    lines = [line.source + line.text for line in finding.evidence] * 2 + remedy.diff.split("\n")
     return _CARD_MARKUP + size(clipped(text, _WIDTH) for text in texts) + size(lines) + _LINE_MARKUP * len(lines)

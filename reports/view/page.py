@@ -14,9 +14,9 @@ from gapline.reports.view.anchor import Anchors
 from gapline.reports.view.answer import Answer, answer
 from gapline.reports.view.comparison import FEW_TARGETS, Comparison, comparisons
 from gapline.reports.view.evidence import Context
-from gapline.reports.view.finding import Card, cards, found, shown
+from gapline.reports.view.finding import Card, Short, cards, found, shorts, shown
 from gapline.reports.view.fleet import Overview, Shared, overview, shared
-from gapline.reports.view.target import TargetView, targets
+from gapline.reports.view.target import Sections, TargetView
 from gapline.reports.view.unknown import Unseen, unseen
 
 
@@ -47,7 +47,8 @@ class Page:
     shared: tuple[Shared, ...]
     findings: int
     waived: int
-    unshown: int  # findings of overflowing targets that are in `run.json` only
+    short: tuple[Short, ...]  # findings of overflowing targets, in `run.json` in full
+    unlisted: int  # … and those that are only there
     compared: int
     unseen: tuple[Unseen, ...]
     sections: int
@@ -63,26 +64,28 @@ def page(run: Run, context: Context) -> Page:
     """The page of a run. Reads `context` while its cards are iterated."""
     anchors, along, count = Anchors(run), axis(run.outcomes), len(run.targets)
     every = found(run)
-    kept = shown(every)
+    allowance = Allowance(count, FLEET_EVIDENCE)
+    kept = shown(every, allowance)
     few = count <= FEW_TARGETS
     return Page(
         about=about(run),
         answer=answer(run, every, anchors),
         few=few,
         overview=overview(run, anchors),
-        shared=shared(kept, anchors),
+        shared=shared(every, anchors),
         findings=len(every),
         waived=sum(one.finding.waived for one in every),
-        unshown=len(every) - len(kept),
+        short=shorts(kept.short, anchors),
+        unlisted=kept.unlisted,
         compared=len({target.parent for target in run.targets if target.parent is not None and target.audited}),
         unseen=unseen(run, anchors),
         sections=sum(target.audited or target.problem is not None for target in run.targets),
         axis=along,
         concurrency=concurrency(run.outcomes, along),
         timeline=tuple(_timeline(run, along)) if few else (),
-        cards=cards(kept, anchors, context, Allowance(count, FLEET_EVIDENCE)),
-        comparisons=comparisons(run, kept, anchors),
-        targets=targets(run, anchors, None if few else along, Allowance(count, FLEET_FACTS)),
+        cards=cards(kept.full, anchors, context, allowance),
+        comparisons=comparisons(run, kept.full, anchors),
+        targets=iter(Sections(run, anchors, None if few else along, Allowance(count, FLEET_FACTS))),
     )
 
 

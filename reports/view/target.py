@@ -12,11 +12,11 @@ from gapline.reports.svg.timeline import Axis, Strip, strips
 from gapline.reports.view.allowance import Allowance, size
 from gapline.reports.view.anchor import Anchors
 from gapline.reports.view.fact import FactView, fact_view
-from gapline.reports.view.finding import SHOWN_PER_TARGET
-from gapline.reports.view.words import KINDS, LAYERS, PROBLEMS, STATUSES, tone
+from gapline.reports.view.words import KINDS, LAYERS, PROBLEMS, STATUSES, tone, worst
 from gapline.reports.visible import clipped
 
-_WIDTH = 400
+_WIDTH = 240
+_LINKS = 12
 _VALUE_MARKUP = 40  # bytes around each value of a fact
 
 
@@ -33,7 +33,7 @@ class ProblemView:
 class Link:
     """A way to a finding."""
 
-    anchor: str | None  # None: the finding is in `run.json` only
+    anchor: str
     code: str
     severity: str
     waived: bool
@@ -51,6 +51,7 @@ class OutcomeView:
     reason: str
     problems: tuple[ProblemView, ...]
     findings: tuple[Link, ...]
+    more: int  # findings without a link
     age: int
     snapshot: str | None
 
@@ -75,37 +76,45 @@ class TargetView:
     reason: str
     route: str
     problem: ProblemView | None
+    tone: str
     outcomes: tuple[OutcomeView, ...]
     facts: tuple[FactBlock, ...]
     strips: tuple[Strip, ...]  # none where one timeline shows all targets
 
 
-def targets(run: Run, anchors: Anchors, along: Axis | None, allowance: Allowance) -> Iterator[TargetView]:
-    """One section after the other: audited targets, and those that were to be and were not reached."""
-    by_target: dict[str, list[OutcomeEntry]] = {}
-    for entry in run.outcomes:
-        by_target.setdefault(entry.target, []).append(entry)
-    for target in run.targets:
-        if target.audited or target.problem is not None:
-            yield _view(run, target, by_target.get(target.id, []), anchors, along, allowance)
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """Makes the sections of one run's targets."""
 
+    run: Run
+    anchors: Anchors
+    along: Axis | None  # None: one timeline elsewhere shows all targets
+    allowance: Allowance
 
-def _view(  # noqa: PLR0913  the section's inputs, each of them once
-    run: Run, target: TargetEntry, entries: list[OutcomeEntry], anchors: Anchors, along: Axis | None, allowance: Allowance
-) -> TargetView:
-    entries = sorted(entries, key=lambda entry: (list(STATUSES).index(entry.status), entry.layer, entry.agent))
-    return TargetView(
-        anchor=anchors.of_target(target.id) or "",
-        id=target.id,
-        name=target.name,
-        kind=KINDS[target.kind],
-        reason=clipped(target.reason, _WIDTH),
-        route=target.route,
-        problem=None if target.problem is None else problem_view(target.problem, target.id),
-        outcomes=tuple(_outcome(run, entry, anchors) for entry in entries),
-        facts=tuple(_facts(entries, allowance)),
-        strips=() if along is None else strips(entries, along),
-    )
+    def __iter__(self) -> Iterator[TargetView]:
+        """One after the other: audited targets, and those that were to be and were not reached."""
+        by_target: dict[str, list[OutcomeEntry]] = {}
+        for entry in self.run.outcomes:
+            by_target.setdefault(entry.target, []).append(entry)
+        for target in self.run.targets:
+            if target.audited or target.problem is not None:
+                yield self._view(target, by_target.get(target.id, []))
+
+    def _view(self, target: TargetEntry, entries: list[OutcomeEntry]) -> TargetView:
+        entries = sorted(entries, key=lambda entry: (list(STATUSES).index(entry.status), entry.layer, entry.agent))
+        return TargetView(
+            anchor=self.anchors.of_target(target.id) or "",
+            id=target.id,
+            name=target.name,
+            kind=KINDS[target.kind],
+            reason=clipped(target.reason, _WIDTH),
+            route=target.route,
+            problem=None if target.problem is None else problem_view(target.problem, target.id),
+            tone=worst(tone(entry) for entry in entries),
+            outcomes=tuple(_outcome(self.run, entry, self.anchors) for entry in entries),
+            facts=tuple(_facts(entries, self.allowance)),
+            strips=() if self.along is None else strips(entries, self.along),
+        )
 
 
 def problem_view(problem: Problem, target: str) -> ProblemView:
@@ -124,7 +133,8 @@ def _outcome(run: Run, entry: OutcomeEntry, anchors: Anchors) -> OutcomeView:
         label=STATUSES[entry.status],
         reason=clipped(entry.reason, _WIDTH),
         problems=tuple(problem_view(problem, entry.target) for problem in dict.fromkeys(problems)),
-        findings=tuple(_link(finding, anchors) for finding in entry.findings[:SHOWN_PER_TARGET]),
+        more=max(len(entry.findings) - _LINKS, 0),
+        findings=tuple(_link(finding, anchors) for finding in entry.findings[:_LINKS]),
         age=entry.age,
         snapshot=_snapshot(run, entry),
     )

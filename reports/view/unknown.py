@@ -43,7 +43,8 @@ def unseen(run: Run, anchors: Anchors) -> tuple[Unseen, ...]:
     """The groups, the one that hides most first. What follows from another unseen thing comes last."""
     groups: dict[tuple[ProblemKind, str], dict[tuple[str, str], list[str]]] = {}
     for target, agent, problem in _problems(run):
-        missed = groups.setdefault((problem.kind, problem.hint), {}).setdefault((target, problem.detail.removeprefix(f"{target}: ")), [])
+        detail = problem.detail.removeprefix(f"{target}: ")
+        missed = groups.setdefault((problem.kind, problem.hint), {}).setdefault((target, detail), [])
         if agent and agent not in missed:
             missed.append(agent)
     views = [_group(kind, hint, missed, anchors) for (kind, hint), missed in groups.items()]
@@ -60,9 +61,7 @@ def _problems(run: Run) -> Iterator[tuple[str, str, Problem]]:
         yield from ((entry.target, entry.agent, problem) for problem in dict.fromkeys((*problems, *entry.unseen)))
 
 
-def _group(
-    kind: ProblemKind, hint: str, missed: dict[tuple[str, str], list[str]], anchors: Anchors
-) -> Unseen:
+def _group(kind: ProblemKind, hint: str, missed: dict[tuple[str, str], list[str]], anchors: Anchors) -> Unseen:
     rows = tuple(
         UnseenRow(target, anchors.of_target(target), clipped(detail, _WIDTH), tuple(agents))
         for (target, detail), agents in missed.items()

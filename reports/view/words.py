@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gapline.orchestrator.model.finding import Confidence, Effect, Risk
+from collections.abc import Iterable
+
+from gapline.orchestrator.model.finding import Confidence, Effect, Risk, Severity
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import ProblemKind
 from gapline.orchestrator.model.run import OutcomeEntry, TargetKind, Verdict
@@ -72,6 +74,12 @@ def tone(entry: OutcomeEntry) -> str:
     """What colours an outcome: the severity of its worst open finding, else its status."""
     severities = (finding.severity for finding in entry.findings if not finding.waived)
     return min(severities, key=lambda severity: severity.rank, default=entry.status)
+
+
+def worst(tones: Iterable[str]) -> str:
+    """The tone of several outcomes together; of none, `unknown`."""
+    order = [*Severity, Status.FOUND, Status.UNKNOWN, Status.PASSED, Status.NOT_APPLICABLE]
+    return min(tones, key=order.index, default=Status.UNKNOWN)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -9,7 +9,6 @@ from gapline.orchestrator.model.capture import Line
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Remedy, Risk, Severity, fingerprint
 from gapline.orchestrator.model.outcome import Status
-from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import (
     Header,
     LayerEntry,
@@ -20,7 +19,6 @@ from gapline.orchestrator.model.run import (
     TargetEntry,
     TargetKind,
     Times,
-    Verdict,
 )
 
 STARTED = datetime(2026, 3, 3, 6, 12, 4, tzinfo=UTC)
@@ -164,4 +162,5 @@ def run(
         synthetic=synthetic,
         snapshots=("runs/20260303-061204-7c1e/snapshot",),
     )
-    return Run(**{"run": header, "targets": targets, "outcomes": outcomes, "layers": layers, "summary": summary} | fields)
+    whole = Run(run=header, targets=targets, outcomes=outcomes, layers=layers, summary=summary)
+    return whole.model_copy(update=fields)
