@@ -77,6 +77,11 @@ def nvidia_gpus(found: Iterable[PciGpu]) -> tuple[PciGpu, ...]:
     raise NotApplicableError("; ".join(("no NVIDIA GPU on the PCI bus", *_others(found))))
 
 
+def address(bus_id: str) -> tuple[int, ...]:
+    """A bus id as numbers: equal whatever the width of the domain and the case, as in 0000:C1 and 00000000:c1."""
+    return tuple(int(part, 16) for part in bus_id.replace(".", ":").split(":"))
+
+
 def _others(found: tuple[PciGpu, ...]) -> list[str]:
     return [
         f"{_OUT_OF_SCOPE[gpu.vendor]} {gpu.bus_id} ({gpu.vendor[2:]}:{gpu.device[2:]}) is out of scope"

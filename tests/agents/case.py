@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-from tests.agents.known import HERE, agent_called, agent_with, all_agents, full_playbook
-from tests.agents.recorded import BINDING, CONTAINER, HOST, captures
 
 from gapline.orchestrator.analyse import analyse, analyse_pair
 from gapline.orchestrator.collect.item import Binding
 from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
 from gapline.orchestrator.model.limit import Limit, Limits
 from gapline.orchestrator.model.outcome import Fact, Found, NotApplicable, Outcome, Passed, Unknown
+from tests.agents.known import HERE, agent_called, agent_with, all_agents, full_playbook
+from tests.agents.recorded import BINDING, CONTAINER, HOST, captures
 
 _NOTHING: Mapping[str, bytes] = {}
 
@@ -67,6 +67,12 @@ class Case:
         own = self.expected.get("limits", {}) if agent.id == self.agent else {}
         changed = {name: Limit(value=_frozen(value), origin="this case") for name, value in own.items()}
         return Limits({**shipped, **changed})
+
+
+@cache
+def outcome(case: Case) -> Outcome:
+    """The case as recorded; many tests ask for it."""
+    return case.judge()
 
 
 def _frozen(value: Any) -> Any:

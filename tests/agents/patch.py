@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gapline.orchestrator.model.agent import Agent, PairAgent, Scope
 from tests.agents.case import Case
 from tests.agents.known import agent_called, agent_with
 from tests.agents.recorded import capture
-
-from gapline.orchestrator.model.agent import Agent, PairAgent, Scope
 
 
 def apply_diff(case: Case, diff: str) -> Mapping[str, bytes]:

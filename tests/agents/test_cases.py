@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.agents.case import Case, all_cases, reason
-from tests.agents.patch import apply_diff
-from tests.agents.subset import differences
 
 from gapline.orchestrator.model.finding import Finding
 from gapline.orchestrator.model.outcome import Found, Outcome, Unknown, status
+from tests.agents.case import Case, all_cases, outcome, reason
+from tests.agents.patch import apply_diff
+from tests.agents.subset import differences
 
 CASES = [pytest.param(case, id=f"{case.agent}-{case.name}") for case in all_cases()]
 
@@ -16,21 +16,21 @@ CASES = [pytest.param(case, id=f"{case.agent}-{case.name}") for case in all_case
 @pytest.mark.parametrize("case", CASES)
 def test_outcome(case: Case) -> None:
     """The status, each finding and no other, the reason, the fact."""
-    outcome, wanted = case.judge(), case.expected
-    got = {"status": status(outcome).value, **(_fact(outcome) if "fact" in wanted else {})}
+    given, wanted = outcome(case), case.expected
+    got = {"status": status(given).value, **(_fact(given) if "fact" in wanted else {})}
     problems = list(differences({key: wanted[key] for key in got}, got))
-    problems += _finding_differences(wanted.get("findings", []), findings(outcome))
+    problems += _finding_differences(wanted.get("findings", []), findings(given))
     if "unseen" in wanted:
-        problems += list(differences(wanted["unseen"], _unseen(outcome), "unseen"))
-    if wanted.get("reason", "") not in reason(outcome):
-        problems.append(f"{wanted['reason']!r} is not in the reason: {reason(outcome)}")
-    assert not problems, "\n".join([*problems, f"reason: {reason(outcome)}"])
+        problems += list(differences(wanted["unseen"], _unseen(given), "unseen"))
+    if wanted.get("reason", "") not in reason(given):
+        problems.append(f"{wanted['reason']!r} is not in the reason: {reason(given)}")
+    assert not problems, "\n".join([*problems, f"reason: {reason(given)}"])
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_printed_diffs_are_right(case: Case) -> None:
     """What a remedy prints as a diff applies, ends the finding, and brings no new one."""
-    before = findings(case.judge())
+    before = findings(outcome(case))
     for finding in before:
         if finding.remedy.diff:
             after = {_name(one) for one in findings(case.judge(apply_diff(case, finding.remedy.diff)))}
@@ -38,17 +38,17 @@ def test_printed_diffs_are_right(case: Case) -> None:
             assert after <= {_name(one) for one in before}
 
 
-def findings(outcome: Outcome) -> tuple[Finding, ...]:
+def findings(given: Outcome) -> tuple[Finding, ...]:
     """Those of the outcome."""
-    return outcome.findings if isinstance(outcome, Found) else ()
+    return given.findings if isinstance(given, Found) else ()
 
 
-def _fact(outcome: Outcome) -> dict[str, object]:
-    return {"fact": outcome.fact.model_dump(mode="json") if outcome.fact else None}
+def _fact(given: Outcome) -> dict[str, object]:
+    return {"fact": given.fact.model_dump(mode="json") if given.fact else None}
 
 
-def _unseen(outcome: Outcome) -> list[object]:
-    problems = outcome.unseen if isinstance(outcome, Found | Unknown) else ()
+def _unseen(given: Outcome) -> list[object]:
+    problems = given.unseen if isinstance(given, Found | Unknown) else ()
     return [problem.model_dump(mode="json") for problem in problems]
 
 

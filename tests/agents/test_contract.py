@@ -6,14 +6,14 @@ import re
 from collections import Counter
 
 import pytest
-from tests.agents.case import Case, all_cases
-from tests.agents.known import DOCS, HERE, all_agents, full_playbook
 
 from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent
 from gapline.orchestrator.model.finding import Finding
 from gapline.orchestrator.model.outcome import Found, Status, Unknown, status
 from gapline.orchestrator.model.problem import ProblemKind
 from gapline.orchestrator.playbook.check import check
+from tests.agents.case import Case, all_cases, outcome
+from tests.agents.known import DOCS, HERE, all_agents, full_playbook
 
 AGENTS = [pytest.param(agent, id=agent.id) for agent in all_agents()]
 CASES = all_cases()
@@ -27,8 +27,8 @@ def cases_of(agent: AnyAgent) -> list[Case]:
 
 def found(agent: AnyAgent) -> list[Finding]:
     """Everything that its cases find."""
-    outcomes = (case.judge() for case in cases_of(agent))
-    return [finding for outcome in outcomes if isinstance(outcome, Found) for finding in outcome.findings]
+    outcomes = (outcome(case) for case in cases_of(agent))
+    return [finding for one in outcomes if isinstance(one, Found) for finding in one.findings]
 
 
 def test_ids_are_unique() -> None:
@@ -81,7 +81,7 @@ def test_documentation(agent: AnyAgent) -> None:
 def test_kinds_of_cases(agent: AnyAgent) -> None:
     """At least one that passes, one that finds, one with garbage, one twin of a finding that must stay silent."""
     cases = cases_of(agent)
-    statuses = {status(case.judge()) for case in cases}
+    statuses = {status(outcome(case)) for case in cases}
     assert {Status.PASSED, Status.FOUND} <= statuses
     assert [case for case in cases if case.name.startswith("garbage")]
     assert [case for case in cases if case.name.startswith("twin-")]
@@ -109,9 +109,9 @@ def test_garbage_is_unknown(agent: AnyAgent) -> None:
     """What a parser does not know is unknown with the line, never a finding and never fine."""
     for case in cases_of(agent):
         if case.name.startswith("garbage"):
-            outcome = case.judge()
-            assert isinstance(outcome, Unknown), case.name
-            assert outcome.problem.kind is ProblemKind.UNREADABLE, case.name
+            got = outcome(case)
+            assert isinstance(got, Unknown), case.name
+            assert got.problem.kind is ProblemKind.UNREADABLE, case.name
 
 
 @pytest.mark.parametrize("agent", AGENTS)

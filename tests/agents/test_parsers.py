@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.agents.case import Case, all_cases
-from tests.agents.known import all_agents, full_playbook
-from tests.agents.recorded import BINDING, CONTAINER, HOST, captures
 
 from gapline.orchestrator.model.agent import Agent, Scope
 from gapline.orchestrator.model.capture import Capture, Captures
 from gapline.orchestrator.model.errors import CollectError, NotApplicableError, ParseError
 from gapline.orchestrator.model.outcome import Found, NotApplicable, Passed, Unknown
 from gapline.orchestrator.model.problem import Problem, ProblemKind
+from tests.agents.case import Case, all_cases
+from tests.agents.known import all_agents, full_playbook
+from tests.agents.recorded import BINDING, CONTAINER, HOST, captures
 
 READERS = [pytest.param(agent, id=agent.id) for agent in all_agents() if isinstance(agent, Agent)]
 PROBLEMS = st.none() | st.sampled_from(ProblemKind).map(lambda kind: Problem(kind=kind, detail="not found"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gapline.agents.host.nvidia.fact import DriverGpu, NvidiaDriver
-from gapline.agents.host.pci_gpu import PciGpu
+from gapline.agents.host.pci_gpu import PciGpu, address
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 
@@ -30,18 +30,13 @@ def gpu_findings(fact: NvidiaDriver) -> tuple[Finding, ...]:
     """Nothing where the driver is not loaded; a GPU that nouveau holds is a finding of its own."""
     if fact.loaded is None:
         return ()
-    on_bus = {_key(gpu.bus_id): gpu for gpu in fact.pci}
-    driven = {_key(gpu.bus_id): gpu for gpu in fact.gpus}
+    on_bus = {address(gpu.bus_id): gpu for gpu in fact.pci}
+    driven = {address(gpu.bus_id): gpu for gpu in fact.gpus}
     return (
         *(_undriven(gpu, fact) for key, gpu in on_bus.items() if key not in driven and gpu.driver != "nouveau"),
         *(_gone(gpu) for key, gpu in driven.items() if key not in on_bus),
         *_excluded(fact),
     )
-
-
-def _key(bus_id: str) -> tuple[int, ...]:
-    """Compares addresses whatever the width of their domain: 0000:41:00.0 and 00000000:41:00.0."""
-    return tuple(int(part, 16) for part in bus_id.replace(".", ":").split(":"))
 
 
 def _undriven(gpu: PciGpu, fact: NvidiaDriver) -> Finding:
