@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gapline.agents.container.config_diff import Edit
 from gapline.agents.container.configuration_fact import NVIDIA_MAJOR, Configuration, Form, GivenNode
+from gapline.agents.container.device_policy import DevicePolicy
 from gapline.agents.container.device_rule import Device
 from gapline.agents.container.policy_layers import policy_of
 from gapline.orchestrator.model.agent import Code
@@ -15,6 +16,7 @@ from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Reme
 DYNAMIC_MAJORS = (*range(234, 255), *range(384, 512))
 """What the kernel gives to drivers that ask for any character major (fs/char_dev.c, find_dynamic_major)."""
 
+_UNNAMED = 2**31 - 2  # stands for every major that no rule names: the answer is the same for all of them
 _FIXED_MINORS = {"nvidiactl": 255}  # nv-chardev-numbers.h
 _FIXED = re.compile(r"/dev/(nvidiactl|nvidia(\d+))")
 _UVM = "/dev/nvidia-uvm"
@@ -43,15 +45,19 @@ def allows_node(fact: Configuration, node: GivenNode) -> bool | None:
     """Whether the rules can allow a GPU node, whatever major it has; None for nodes that this cannot say of."""
     if fixed := _FIXED.fullmatch(node.host_path):
         minor = _FIXED_MINORS.get(fixed[1], int(fixed[2] or 0))
-        return _allowed_as(fact, node, Device("c", NVIDIA_MAJOR, minor))
+        policy, device = _policy_for(fact, node, Device("c", NVIDIA_MAJOR, minor))
+        return policy.allows(device)
     if node.host_path != _UVM:
         return None
-    answers = {_allowed_as(fact, node, Device("c", major, 0)) for major in DYNAMIC_MAJORS}
+    policy, unnamed = _policy_for(fact, node, Device("c", _UNNAMED, 0))
+    named = {rule.major for rule in policy.active if rule.major in DYNAMIC_MAJORS}
+    answers = {policy.allows(device) for device in (unnamed, *(Device("c", major, 0) for major in named if major))}
     return False if answers == {False} else None
 
 
-def _allowed_as(fact: Configuration, node: GivenNode, device: Device) -> bool | None:
-    return policy_of(fact, lambda path: device if path == node.host_path else None).allows(device)
+def _policy_for(fact: Configuration, node: GivenNode, device: Device) -> tuple[DevicePolicy, Device]:
+    """The policy on a host where the node is that device."""
+    return policy_of(fact, lambda path: device if path == node.host_path else None), device
 
 
 def _node_denied(fact: Configuration, subject: str, nodes: list[GivenNode]) -> Finding:
