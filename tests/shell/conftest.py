@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.shell.shells import WAYS, Way
+from tests.shell.busybox_root import build
+from tests.shell.shells import BUSYBOX_ROOT, WAYS, Way
+
+
+@pytest.fixture(scope="session")
+def busybox_root() -> Iterator[Path]:
+    """A root file system with busybox only."""
+    yield build(BUSYBOX_ROOT)
+    shutil.rmtree(BUSYBOX_ROOT)
 
 
 @pytest.fixture(params=WAYS, ids=str)
@@ -15,6 +25,8 @@ def way(request: pytest.FixtureRequest) -> Way:
     chosen: Way = request.param
     if chosen.reason:
         pytest.skip(chosen.reason)
+    if chosen.user == "chroot":
+        request.getfixturevalue("busybox_root")
     return chosen
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +17,14 @@ from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.source import Source
 from gapline.orchestrator.transport.local import LocalRoute
 from gapline.orchestrator.transport.route import Channel, Receive, Stream
+from tests.shell.busybox_root import BUSYBOX
 
 SHELLS = {"dash": "dash -s", "bash": "bash --posix -s", "busybox": "/bin/busybox ash -s"}
 """By name: the command lines that read a script. Debian's busybox applets go before PATH in its shell."""
 
 USERS = {"me": "", "nobody": "runuser -u nobody -- ", "sudo": "sudo -n "}
+BUSYBOX_ROOT = Path(tempfile.gettempdir()) / f"gapline-busybox-root-{os.getpid()}"
+ENTER = Path(__file__).with_name("busybox_root.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class Way:
     @property
     def reason(self) -> str:
         """Why it cannot be tried here; empty when it can."""
+        if self.user == "chroot":
+            return "" if os.geteuid() == 0 and Path(BUSYBOX).exists() else "needs root and busybox-static"
         program = SHELLS[self.shell].split()[0]
         if shutil.which(program) is None:
             return f"there is no {program}"
@@ -47,13 +54,15 @@ class Way:
     @property
     def command(self) -> str:
         """The whole command line."""
+        if self.user == "chroot":
+            return f"exec unshare -m --propagation private {sys.executable} {ENTER} {BUSYBOX_ROOT}"
         return USERS[self.user] + SHELLS[self.shell]
 
     def __str__(self) -> str:
         return f"{self.shell}-{self.user}"
 
 
-WAYS = [Way(shell, user) for shell in SHELLS for user in USERS]
+WAYS = [*(Way(shell, user) for shell in SHELLS for user in USERS), Way("busybox", "chroot")]
 
 
 class ShellRoute(LocalRoute):
