@@ -18,7 +18,7 @@ from gapline.orchestrator.cli import request
 from gapline.orchestrator.cli.answer import tell_answer
 from gapline.orchestrator.cli.context import SnapshotContext
 from gapline.orchestrator.cli.progress import watching
-from gapline.orchestrator.cli.routes import routes, ssh_warnings
+from gapline.orchestrator.cli.routes import Ways, routes, ssh_warnings
 from gapline.orchestrator.cli.selection import Selection
 from gapline.orchestrator.model.run import Run
 from gapline.orchestrator.paths import state_path
@@ -54,17 +54,17 @@ def audit_into(
     return run.summary.exit_code
 
 
-def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False) -> Run:
+def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False, ways: Ways = routes) -> Run:
     """Run the plan into a further snapshot of the folder, showing progress on standard error."""
     name = folder.next_snapshot()
     created = datetime.now(UTC)  # noqa: TID251 - the edge: a snapshot says when it was made
     keep = SnapshotWriter(folder.snapshot(name), version=__version__, created=created, synthetic=synthetic)
     with logged(folder.log), watching(plan, sys.stderr) as observe:
-        return anyio.run(_audit, plan, keep, Circumstances(synthetic=synthetic, snapshot=name), observe)
+        return anyio.run(_audit, plan, keep, Circumstances(synthetic=synthetic, snapshot=name), observe, ways)
 
 
-async def _audit(plan: Plan, keep: SnapshotWriter, circumstances: Circumstances, observe: Observe) -> Run:
-    async with routes() as connect:
+async def _audit(plan: Plan, keep: SnapshotWriter, circumstances: Circumstances, observe: Observe, ways: Ways) -> Run:
+    async with ways() as connect:
         return await audit(plan, connect, keep=keep, circumstances=circumstances, observe=observe)
 
 

@@ -14,6 +14,7 @@ from gapline.orchestrator.cli import request
 from gapline.orchestrator.cli.auditing import collect, write
 from gapline.orchestrator.cli.registry import all_agents
 from gapline.orchestrator.cli.reporting import folder_of
+from gapline.orchestrator.cli.routes import Ways, routes
 from gapline.orchestrator.cli.selection import Selection, hosts_of, plan_of
 from gapline.orchestrator.inventory.host import ContainerEntry, Host
 from gapline.orchestrator.model.errors import PlanError
@@ -23,7 +24,7 @@ from gapline.orchestrator.plan import Plan, with_pairs
 from gapline.orchestrator.playbook.load import load
 from gapline.orchestrator.playbook.select import select_agents
 from gapline.orchestrator.remerge import Changes, State, changes, remerge
-from gapline.orchestrator.run_folder import remember
+from gapline.orchestrator.run_folder import RunFolder, remember
 from gapline.orchestrator.yaml_document.faults import did_you_mean
 from gapline.reports.visible import visible
 
@@ -39,20 +40,27 @@ def rerun(agents: Sequence[str], targets: Sequence[str], path: Path | None, *, a
     """
     folder = folder_of(path)
     old = folder.read()
-    plan = rerun_plan(old, request.recall(folder), agents, targets)
-    new = collect(plan, folder, synthetic=old.run.synthetic)
-    merged = remerge(old, new)
-    write(merged, folder)
+    selection = request.recall(folder)
+    hosts = hosts_of(selection.targets, selection.fleet)
+    changed, new = rerun_into(folder, old, rerun_plan(old, selection, hosts, agents, targets))
     remember(state_path(), folder)
-    changed = changes(old, new)
     if as_json:
         click.echo(changed.model_dump_json(indent=1))
     else:
-        _tell(changed, new)
+        tell_changes(changed, new)
     return new.summary.exit_code
 
 
-def rerun_plan(old: Run, selection: Selection, agents: Sequence[str], targets: Sequence[str]) -> Plan:
+def rerun_into(folder: RunFolder, old: Run, plan: Plan, ways: Ways = routes) -> tuple[Changes, Run]:
+    """Run the plan and merge it into the folder's run; what changed, and the fresh part alone."""
+    new = collect(plan, folder, synthetic=old.run.synthetic, ways=ways)
+    write(remerge(old, new), folder)
+    return changes(old, new), new
+
+
+def rerun_plan(
+    old: Run, selection: Selection, hosts: Sequence[Host], agents: Sequence[str], targets: Sequence[str]
+) -> Plan:
     """The plan for these agents and the pair agents on them, on these targets of the run.
 
     Raises:
@@ -60,8 +68,7 @@ def rerun_plan(old: Run, selection: Selection, agents: Sequence[str], targets: S
     """
     everyone = all_agents()
     chosen = with_pairs(select_agents(load(selection.playbook), everyone, tuple(agents)), everyone)
-    hosts = _restricted(old, hosts_of(selection.targets, selection.fleet), targets)
-    return plan_of(replace(selection, agents=()), hosts, only=chosen)
+    return plan_of(replace(selection, agents=()), _restricted(old, hosts, targets), only=chosen)
 
 
 def _restricted(old: Run, hosts: Sequence[Host], targets: Sequence[str]) -> tuple[Host, ...]:
@@ -88,7 +95,8 @@ def _only(host: Host, targets: Sequence[str]) -> Host | None:
     return replace(host, containers=wanted, declared=(), host_too=False)
 
 
-def _tell(changed: Changes, new: Run) -> None:
+def tell_changes(changed: Changes, new: Run) -> None:
+    """Print each finding before and now, and what could not be seen."""
     console = Console(highlight=False)
     for change in changed.changes:
         before = change.before.value if change.before else "-"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from gapline.orchestrator.transport.local import LocalRoute
 from gapline.orchestrator.transport.replay import ReplayRoute
 from gapline.orchestrator.transport.route import Route
 from gapline.orchestrator.transport.ssh.dialer import Dialer
+
+Ways = Callable[[], AbstractAsyncContextManager[Connect]]
+"""Opens what the connections of one run share."""
 
 
 class TerminalPrompts:

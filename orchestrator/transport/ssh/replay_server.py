@@ -1,9 +1,9 @@
 """An SSH server on loopback that answers the collector's scripts from snapshots: recorded hosts, real connections.
 
 It is a program: ``python -m gapline.orchestrator.transport.ssh.replay_server FOLDER SNAPSHOT…``. Into the private
-FOLDER it puts a new client key and a known_hosts file with its own new key, then it prints its port and serves until
-its standard input ends. Each recorded host is a user name; that key alone is let in, and nothing but scripts for
-``sh -s`` is answered.
+FOLDER it puts a new client key and a known_hosts file with its own new key. Then it prints its port and serves until
+its standard input ends, and FOLDER goes with it. Each recorded host is a user name; that key alone is let in, and
+nothing but scripts for ``sh -s`` is answered.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -157,7 +158,10 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201 - for the parent
         return error.exit_code
     raise_descriptor_limit()
-    asyncio.run(serve(recording, given.folder))
+    try:
+        asyncio.run(serve(recording, given.folder))
+    finally:
+        shutil.rmtree(given.folder, ignore_errors=True)  # also when the parent was killed and cannot
     return 0
 
 
