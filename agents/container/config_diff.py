@@ -39,12 +39,13 @@ def unified_diff(path: str, text: Sequence[str], edits: Iterable[Edit], *, ended
 
 
 def _merged(edits: Iterable[Edit]) -> Mapping[int, Edit]:
+    """One edit for each line that changes; equal additions at one place count once."""
     by_line: dict[int, Edit] = {}
     for edit in edits:
         known = by_line.get(edit.line, Edit(edit.line))
-        add = (*known.add, *(line for line in edit.add if line not in known.add))
+        add = tuple(dict.fromkeys((*known.add, *edit.add)))
         by_line[edit.line] = Edit(edit.line, known.remove or edit.remove, add)
-    return by_line
+    return {line: edit for line, edit in by_line.items() if edit.remove or edit.add}
 
 
 def _groups(edits: Mapping[int, Edit]) -> Iterable[list[int]]:
