@@ -1,10 +1,12 @@
 r"""The framed output of a collecting script, parsed as it arrives.
 
 On both streams ``\n@NONCE b NUMBER\n`` opens an item and ``\n@NONCE e NUMBER …\n`` closes it; on standard output the
-latter carries status, start, end (seconds of the target's uptime) and optional flags: ``q`` nothing of this item goes
-to standard error, ``t`` it was cut on the target; a replayed item also its problem, URL-quoted JSON. ``\n@NONCE z\n`` ends a stream. The line feed before ``@`` belongs
-to the marker, so output without a final line feed and binary output survive exactly. Whatever is not a valid marker
-in its place is data; data outside of items is noise, of which the beginning is kept for messages.
+latter carries status, start and end (seconds of the target's uptime) and optional flags: ``q`` nothing of this item
+goes to standard error, ``t`` it was cut on the target; a replayed item also its problem, URL-quoted JSON.
+``\n@NONCE z\n`` ends a stream. The line feed before ``@`` belongs to the marker, so output without a final line feed
+and binary output survive exactly. Whatever is not a valid marker in its place is data; data outside of items is
+noise, of which the beginning is kept for messages. What may be the beginning of a marker is held back, and forgotten
+if the stream breaks off there.
 """
 
 from __future__ import annotations
@@ -53,13 +55,6 @@ class Frames:
     def feed(self, stream: Stream, data: bytes) -> None:
         """Take the next piece of a stream, of any size."""
         self._sides[stream].feed(data)
-
-    def flush(self) -> None:
-        """The streams have ended: what was held back as a possible marker is data."""
-        for side in self._sides.values():
-            side.flush()
-        for inner in self._inner.values():
-            inner.flush()
 
     @property
     def complete(self) -> bool:
@@ -163,10 +158,6 @@ class _Side:
         keep = self._possible_mark(data, start)
         self._emit(data, start, keep)
         self._rest = data[keep:]
-
-    def flush(self) -> None:
-        rest, self._rest = self._rest, b""
-        self._emit(rest, 0, len(rest))
 
     def _line(self, data: bytes, start: int, at: int, end: int) -> int:
         """Handle a marker-like line; where to go on. Its line feed can begin the next marker if it is data."""

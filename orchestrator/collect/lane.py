@@ -125,7 +125,6 @@ class _Attempt:
                     await self._ended.wait()
                 channel.abandon()
                 follow.cancel()
-        self.reading.frames.flush()
         if self._failure is not None:
             raise self._failure
         if self._error is not None and not self.reading.frames.complete:

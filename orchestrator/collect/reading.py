@@ -69,7 +69,6 @@ class Reading:
             self._done(frame)
             return
         inner = self._inner[frame.number]
-        inner.flush()
         said = inner.noise(Stream.ERR) or inner.noise(Stream.OUT)
         self.give_up(group, container_problem(group, frame, said, answered=inner.marks > 0), frame.seconds)
 

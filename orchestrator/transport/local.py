@@ -6,7 +6,7 @@ import asyncio
 from typing import cast
 
 from gapline.orchestrator.model.errors import ConnectionDropped, ProtocolFailed
-from gapline.orchestrator.transport.route import Receive, Stream
+from gapline.orchestrator.transport.route import Channel, Receive, Stream
 
 _STREAMS = {1: Stream.OUT, 2: Stream.ERR}
 
@@ -20,7 +20,7 @@ class LocalRoute:
         self.sessions = 0
         self._open: set[_Process] = set()
 
-    async def open(self, command: str, receive: Receive) -> _Process:
+    async def open(self, command: str, receive: Receive) -> Channel:
         """Start the command.
 
         Raises:

@@ -11,9 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gapline.orchestrator.collect.lane import Pace
 from gapline.orchestrator.model.problem import ProblemKind
-from gapline.orchestrator.model.source import Command, File, Glob, Script
+from gapline.orchestrator.model.source import Command, File, Script
 from tests.shell.shells import Way, collect, processes
 
 TOOLS = ("mke2fs", "mount", "umount", "fsfreeze")

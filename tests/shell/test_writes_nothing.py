@@ -12,7 +12,7 @@ from gapline.orchestrator.collect.item import Binding, Item
 from gapline.orchestrator.collect.lane import run_lane
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.capture import Capture
-from gapline.orchestrator.model.source import Command, File, Glob, Script, Stat
+from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
 from tests.shell.shells import ShellRoute, Way
 
 CALLS = "open,openat,creat,mkdir,mkdirat,mknod,mknodat,unlink,unlinkat,rename,renameat,renameat2,link,linkat,symlink"
@@ -22,7 +22,7 @@ CHANGES = re.compile(
 # Besides: lxc-attach looks with O_RDWR, but without O_CREAT, whether the container is just being created.
 HARMLESS = re.compile(r'"/dev/(?:null|tty)"|"/var/lib/lxc/[^/]*/partial", O_RDWR\|O_CLOEXEC\) = -1 ENOENT')
 
-SOURCES = [
+SOURCES: list[Source] = [
     File("/proc/version"),
     File("/sys/kernel/mm/transparent_hugepage/enabled"),
     File("/nowhere/at/all"),
