@@ -29,7 +29,8 @@ PAYLOADS = {
 
 def poisoned(part: Part, payload: str) -> Part:
     """The same value with the payload at the end of every free text in it, names of facts included."""
-    return part.model_copy(update={name: _poison(getattr(part, name), payload) for name in type(part).model_fields})
+    names = type(part).model_fields.keys() - {"schema_"}
+    return part.model_copy(update={name: _poison(getattr(part, name), payload) for name in sorted(names)})
 
 
 def _poison(value: Any, payload: str) -> Any:

@@ -12,7 +12,8 @@ from gapline.reports import html
 from tests.html.browser import opened
 from tests.html.fleet import fleet
 from tests.html.hostile import MARKUP, PAYLOADS
-from tests.html.pve_b import CONFIG_LINES, CT, pve_b
+from tests.html.pve_b import CT, pve_b
+from tests.html.runs import CONFIG_LINES
 
 pytestmark = pytest.mark.browser
 
@@ -20,9 +21,55 @@ PHONE = {"width": 400, "height": 800}
 DESK = {"width": 1600, "height": 1000}
 BANNER = "worked example, synthetic data"
 OURS = {  # every element that our templates write
-    *"html head meta title style body a aside b header p svg path span div nav ul li main section h1 h2 h3 h4 code".split(),
-    *"ol dl dt dd table thead tbody tr th td br details summary figure figcaption pre article caption rect".split(),
-    *"polygon desc footer".split(),
+    *[
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "a",
+        "aside",
+        "b",
+        "header",
+        "p",
+        "svg",
+        "path",
+        "span",
+        "div",
+        "nav",
+        "ul",
+        "li",
+        "main",
+        "section",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "code",
+    ],
+    *[
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "br",
+        "details",
+        "summary",
+        "figure",
+        "figcaption",
+        "pre",
+        "article",
+        "caption",
+        "rect",
+    ],
+    *["polygon", "desc", "footer"],
 }
 
 
@@ -137,7 +184,11 @@ class TestPaper:
         with opened(browser, example, viewport=DESK) as watched:
             page = watched.page
             page.emulate_media(media="print")
-            for text in ("511 nvidia-uvm", "schedutil on 128 of 128 policies, boost on", "cpupower frequency-set -g performance"):
+            for text in (
+                "511 nvidia-uvm",
+                "schedutil on 128 of 128 policies, boost on",
+                "cpupower frequency-set -g performance",
+            ):
                 assert page.locator("details.card").get_by_text(text, exact=True).first.is_visible(), text
             assert page.get_by_text(BANNER).first.is_visible()
 
