@@ -40,7 +40,11 @@ PermitRootLogin yes
 PrintMotd no
 AllowTcpForwarding yes
 LogLevel VERBOSE
+SetEnv {quiet}
 """
+QUIET = "SHLVL=9"
+"""For `SetEnv`: bash runs ~/.bashrc for a command by ssh only when it is the outermost shell. What the account that runs
+the tests has in there can take seconds, and is not under test."""
 
 
 @dataclass
@@ -96,7 +100,7 @@ class Sshd:
         """Start it and wait until it listens. Lines in `settings` come first, so they win."""
         assert SSHD is not None
         config = self.directory / "sshd_config"
-        text = _SETTINGS.format(address=self.address, port=self.port, directory=self.directory)
+        text = _SETTINGS.format(address=self.address, port=self.port, directory=self.directory, quiet=QUIET)
         config.write_text(f"{settings}\n{text}")
         log = (self.directory / "log").open("ab")
         with log:

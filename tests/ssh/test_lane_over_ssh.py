@@ -24,7 +24,7 @@ from gapline.orchestrator.model.errors import ConnectionDropped
 from gapline.orchestrator.model.problem import ProblemKind
 from gapline.orchestrator.model.source import Command, File, Glob, Script, Source
 from gapline.orchestrator.transport.ssh.dialer import Dialer
-from tests.ssh.sshd import MakeSshd, Sshd
+from tests.ssh.sshd import QUIET, MakeSshd, Sshd
 
 pytestmark = pytest.mark.ssh
 VERSION = File("/proc/version")
@@ -109,7 +109,7 @@ class Marked:
 def marked(make_sshd: MakeSshd) -> Iterator[Marked]:
     """Such a server."""
     mark = f"GAPLINE_TEST={secrets.token_hex(8)}"
-    it = Marked(make_sshd(f"SetEnv {mark}"), mark)
+    it = Marked(make_sshd(f"SetEnv {mark} {QUIET}"), mark)
     yield it
     for process in it.left():
         with suppress(ProcessLookupError):
