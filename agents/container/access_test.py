@@ -4,6 +4,8 @@
 the shell calls it. busybox does not: as root it answers "readable" for a node that the kernel denies. Opening is
 honest everywhere; it is done for nvidiactl and nvidia-uvm only, which wake nothing, and only when the node's major
 belongs to that driver now, for opening a node that nobody owns makes the kernel look for a module.
+
+The shell is told by what it is and not by its name alone: /bin/sh can be a copy or a hard link.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ ACCESS = Script(
 LC_ALL=C; export LC_ALL
 sh=$(readlink "/proc/$$/exe" 2>/dev/null) || sh=
 sh=${sh##*/}
+if [ -n "${BASH_VERSION:-}" ]; then sh=bash
+elif grep -q -i -e busybox -e toybox "/proc/$$/exe" 2>/dev/null; then sh=busybox
+elif [ "$sh" = sh ] && ! (eval 'x=ab; [ "${x/a/b}" = bb ]') 2>/dev/null; then sh=dash
+fi
 printf 'sh|%s\n' "${sh:-unknown}"
 printf 'id|%s\n' "$(id -u 2>/dev/null)"
 may() { if test "-$1" "$2"; then printf y; else printf n; fi; }
