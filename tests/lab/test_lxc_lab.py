@@ -7,17 +7,17 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.lab.conftest import require_lxc
 from tests.lab.lxc import fleet
 from tests.lab.lxc.container import LabContainer
 from tests.lab.lxc.lab import LxcLab
-from tests.lab.lxc.stand_in import CPUID_MAJOR
 
 pytestmark = pytest.mark.lab
 
 # The engine's view: one open for reading and writing, and the kernel's word for what was wrong with it.
 _OPEN = "true <>/dev/{node}"
-_DENIED, _NO_DRIVER = os.strerror(errno.EPERM), os.strerror(errno.ENXIO)
+_DENIED, _NO_DRIVER, _NO_DEVICE = map(os.strerror, (errno.EPERM, errno.ENXIO, errno.ENODEV))
 
 
 def opens(lab: LxcLab, container: LabContainer, node: str) -> str:
@@ -35,7 +35,8 @@ def readable(lab: LxcLab, container: LabContainer, node: str) -> bool:
 )
 def test_allowed_major_opens(lxc_lab: LxcLab, container: LabContainer) -> None:
     """The right major, or Proxmox VE's deny-list of an unprivileged container: a real driver answers."""
-    assert opens(lxc_lab, container, "nvidia-uvm") == ""
+    assert opens(lxc_lab, container, "nvidia-uvm-tools") == ""
+    assert _NO_DEVICE in opens(lxc_lab, container, "nvidia-uvm")
     assert readable(lxc_lab, container, "nvidia-uvm")
 
 
@@ -43,6 +44,7 @@ def test_allowed_major_opens(lxc_lab: LxcLab, container: LabContainer) -> None:
 def test_stale_major_is_denied_while_the_others_work(lxc_lab: LxcLab, container: LabContainer) -> None:
     """The incident: EPERM for uvm alone; nvidia0 gets past the policy, to a major that nobody owns here."""
     assert _DENIED in opens(lxc_lab, container, "nvidia-uvm")
+    assert _DENIED in opens(lxc_lab, container, "nvidia-uvm-tools")
     assert _NO_DRIVER in opens(lxc_lab, container, "nvidia0")
     assert _NO_DRIVER in opens(lxc_lab, container, "nvidiactl")
 
@@ -55,7 +57,7 @@ def test_only_dash_is_honest_about_access(lxc_lab: LxcLab) -> None:
 
 
 def test_engine_holds_the_device_where_it_may(lxc_lab: LxcLab) -> None:
-    """The process that plays the engine has uvm open in the right container and not in the stale one."""
+    """The process that plays the engine has a uvm node open in the right container and not in the stale one."""
     script = "ls -l /proc/[0-9]*/fd 2>/dev/null"
     assert "/dev/nvidia-uvm" in lxc_lab.inside(fleet.RIGHT.name, script).stdout
     assert "/dev/nvidia-uvm" not in lxc_lab.inside(fleet.STALE.name, script).stdout
@@ -91,8 +93,8 @@ def test_live_fix_works_at_once_and_only_until_the_next_start() -> None:
     """`lxc-cgroup … devices.allow` replaces the running program; the configuration still names the old major."""
     require_lxc()
     with LxcLab((fleet.STALE,)) as lab:
-        lab.run("lxc-cgroup", "-n", fleet.STALE.name, "devices.allow", f"c {CPUID_MAJOR}:* rwm")
-        assert opens(lab, fleet.STALE, "nvidia-uvm") == ""
+        lab.run("lxc-cgroup", "-n", fleet.STALE.name, "devices.allow", f"c {lab.uvm_major}:* rwm")
+        assert opens(lab, fleet.STALE, "nvidia-uvm-tools") == ""
         lab.restart(fleet.STALE.name)
         assert _DENIED in opens(lab, fleet.STALE, "nvidia-uvm")
 
@@ -104,15 +106,15 @@ def test_passthrough_entry_survives_what_literal_majors_do_not() -> None:
         config = lab.config(fleet.STALE.name)
         config.write_text("dev0: /dev/nvidia-uvm,mode=0666\n" + config.read_text())
         lab.restart(fleet.STALE.name)
-        assert opens(lab, fleet.STALE, "nvidia-uvm") == ""
+        assert _NO_DEVICE in opens(lab, fleet.STALE, "nvidia-uvm")
         record = lab.path(f"/var/lib/lxc/{fleet.STALE.name}/passthrough/devices").read_text()
-        assert record == f"c:{CPUID_MAJOR}:0:/dev/nvidia-uvm\n"
+        assert record == f"c:{lab.uvm_major}:0:/dev/nvidia-uvm\n"
 
 
 def test_plain_layout_denies_an_unprivileged_container_too(plain_lab: LxcLab) -> None:
     """No Proxmox, no cleared list: there a stale rule blocks, and the cgroup has LXC's own name."""
     assert _DENIED in opens(plain_lab, fleet.PLAIN_STALE, "nvidia-uvm")
-    assert opens(plain_lab, fleet.PLAIN_RIGHT, "nvidia-uvm") == ""
+    assert opens(plain_lab, fleet.PLAIN_RIGHT, "nvidia-uvm-tools") == ""
     assert (plain_lab.cgroup / f"lxc.payload.{fleet.PLAIN_STALE.name}").is_dir()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-GPU_NODES = ("nvidia0", "nvidiactl", "nvidia-uvm")
+GPU_NODES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 FIRST_UID = 100_000  # where the id map of an unprivileged container starts on its host
 
 
@@ -19,7 +19,7 @@ class Root(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabContainer:
-    """One container. `allowed` are the raw device rules, as in ``c 195:* rwm``."""
+    """One container. `allowed` are raw device rules, as in ``c 195:* rwm``; ``{uvm}`` stands for the major of today."""
 
     name: str
     allowed: tuple[str, ...] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.lab.lxc.container import LabContainer, Root
-from tests.lab.lxc.stand_in import CPUID_MAJOR, NVIDIA_MAJOR, STALE_MAJOR
+from tests.lab.lxc.stand_in import NVIDIA_MAJOR, STALE_MAJOR
 
 _STALE = (f"c {NVIDIA_MAJOR}:* rwm", f"c {STALE_MAJOR}:* rwm")
-_RIGHT = (f"c {NVIDIA_MAJOR}:* rwm", f"c {CPUID_MAJOR}:* rwm")
+_RIGHT = (f"c {NVIDIA_MAJOR}:* rwm", "c {uvm}:* rwm")
 
 WITHOUT_GPU = LabContainer(name="105", nodes=())
 STALE = LabContainer(name="129", allowed=_STALE)

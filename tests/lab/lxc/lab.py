@@ -39,7 +39,7 @@ class LxcLab:
         self.folder = Path(tempfile.mkdtemp(prefix="gapline-lab-"))
         self.identity, self.known_hosts = self.folder / "id_ed25519", self.folder / "known_hosts"
         self._outer: subprocess.Popen[str] | None = None
-        self._pid = 0
+        self._pid = self.uvm_major = 0
         mount = host_cgroup.unified_mount()
         if mount is None:
             raise RuntimeError("no cgroup2 hierarchy is mounted")
@@ -63,6 +63,8 @@ class LxcLab:
     def close(self) -> None:
         """End the lab's PID 1, and with it everything; then remove what was made on the real host."""
         if self._outer is not None:
+            if self._pid:  # its node in the real /dev goes at once, not when the kernel gets to it
+                self.run("ip", "link", "del", "driver", check=False)
             with self._outer as outer:
                 assert outer.stdin is not None
                 outer.stdin.close()
@@ -153,10 +155,12 @@ class LxcLab:
         (self.cgroup / "init.scope/cgroup.procs").write_text(str(self._outer.pid))
 
     def _place_stand_ins(self) -> None:
-        for node in stand_in.NODES:
+        devices = Path("/proc/devices").read_text()
+        self.uvm_major = stand_in.driver_major(devices)
+        for node in stand_in.nodes(self.uvm_major):
             os.mknod(self.path(f"/dev/{node.name}"), 0o020666, os.makedev(node.major, node.minor))
             self.path(f"/dev/{node.name}").chmod(0o666)
-        self.path("/run/devices").write_text(stand_in.proc_devices(Path("/proc/devices").read_text()))
+        self.path("/run/devices").write_text(stand_in.proc_devices(devices))
         for relative, text in stand_in.driver_tree().items():
             target = self.path("/run/driver/nvidia") / relative
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -183,9 +187,8 @@ class LxcLab:
         build_root(container, base / "rootfs")
         if self.layout is Layout.PROXMOX:
             self._link_cluster_folder()
-        self.config(container.name).write_text(
-            proxmox_config(container) if self.layout is Layout.PROXMOX else plain_config(container)
-        )
+        text = proxmox_config(container) if self.layout is Layout.PROXMOX else plain_config(container)
+        self.config(container.name).write_text(text.replace("{uvm}", str(self.uvm_major)))
         if container.started:
             self.start(container.name)
 

@@ -6,6 +6,9 @@ lab=$1 hostname=$2
 
 ip link set lo up
 hostname "$hostname"
+# The driver that plays nvidia-uvm (stand_in.py): its first device has minor 1 and can be opened.
+ip tuntap add dev lower mode tap
+ip link add link lower name driver type macvtap
 mount -t tmpfs -o mode=755 lab "$lab"
 mkdir -p "$lab/etc" "$lab/etc.work" "$lab/dev" "$lab/dev.work" "$lab/pts" "$lab/proc" "$lab/sys"
 
@@ -34,6 +37,9 @@ mkdir -p /run/sshd
 mkdir -p /var/lib/lxc /var/log/lxc
 mount -t tmpfs -o mode=755 lxc /var/lib/lxc
 mount -t tmpfs -o mode=755 log /var/log/lxc
+
+# A home of the lab's own: the real one's start-up files are nobody's business here.
+mount -t tmpfs -o mode=700 home "$(getent passwd root | cut -d: -f6)"
 
 # sshd refuses key logins to an account whose password field says "locked".
 sed -i 's/^root:[^:]*:/root:*:/' /etc/shadow

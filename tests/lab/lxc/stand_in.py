@@ -1,12 +1,15 @@
 """What stands in for the NVIDIA driver in the LXC lab, and what is real there.
 
-This kernel has no NVIDIA driver and no CUSE to register a character device of a chosen name, so two answers of the
-kernel are stand-ins, bound over the real ones inside the lab only: the *names* in ``/proc/devices`` and the tree
+Without an NVIDIA driver, and without CUSE to register a character device of a chosen name, two answers of the kernel
+are stand-ins, bound over the real ones inside the lab only: the *names* in ``/proc/devices`` and the tree
 ``/proc/driver/nvidia``. Everything that decides an access is real: nodes, device policy, id maps, seccomp,
-capabilities, rlimits, and behind "nvidia-uvm" a real registered driver (``cpu/cpuid``), so that an allowed open
-succeeds and a denied one fails with EPERM. Major 195 belongs to nobody here: an allowed open of nvidia0 or nvidiactl
-ends in ENXIO, a denied one in EPERM; access(2) tells the two policies apart exactly. The virtual machine lab has real
-drivers for all of them.
+capabilities, rlimits. Behind "nvidia-uvm" stands a real driver with a real dynamic major, ``macvtap``:
+
+* minor 1, nvidia-uvm-tools, is a device that opens: success where it is allowed, EPERM where it is denied;
+* minor 0, nvidia-uvm, is never given out by macvtap: ENODEV from the driver where allowed, EPERM where denied;
+* major 195 belongs to nobody here: ENXIO where allowed, EPERM where denied.
+
+access(2) tells allowed from denied for all of them. The virtual machine lab has drivers that open for every node.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 
 NVIDIA_MAJOR = 195
 CTL_MINOR = 255
-CPUID_MAJOR = 203  # Documentation/admin-guide/devices.txt: minor N is CPU N, so minor 0 always opens
+DRIVER = "macvtap"
 DRIVER_VERSION = "570.124.06"
 
 
@@ -29,26 +32,41 @@ class Node:
     minor: int
 
 
-NODES = (
-    Node("nvidia0", NVIDIA_MAJOR, 0),
-    Node("nvidiactl", NVIDIA_MAJOR, CTL_MINOR),
-    Node("nvidia-uvm", CPUID_MAJOR, 0),
-    Node("nvidia-uvm-tools", CPUID_MAJOR, 1),
-)
 STALE_MAJOR = 510  # where the configuration of the lab believes nvidia-uvm to be; nvidia-caps has it now
 
-_NAMES = {NVIDIA_MAJOR: ("nvidia", "nvidiactl"), CPUID_MAJOR: ("nvidia-uvm",), STALE_MAJOR: ("nvidia-caps",)}
+
+def nodes(uvm_major: int) -> tuple[Node, ...]:
+    """What nvidia-modprobe would make."""
+    return (
+        Node("nvidia0", NVIDIA_MAJOR, 0),
+        Node("nvidiactl", NVIDIA_MAJOR, CTL_MINOR),
+        Node("nvidia-uvm", uvm_major, 0),
+        Node("nvidia-uvm-tools", uvm_major, 1),
+    )
+
+
+def driver_major(real: str) -> int:
+    """The dynamic major that the kernel gave the driver that plays nvidia-uvm."""
+    found = re.search(rf"^ *(\d+) {DRIVER}$", real, flags=re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"{DRIVER} is not registered")
+    return int(found.group(1))
 
 
 def proc_devices(real: str) -> str:
     """The kernel's own list with our names put in and the drivers they hide left out."""
+    ours = {
+        NVIDIA_MAJOR: ("nvidia", "nvidiactl"),
+        driver_major(real): ("nvidia-uvm",),
+        STALE_MAJOR: ("nvidia-caps",),
+    }
     characters, _, blocks = real.partition("\nBlock devices:\n")
     kept = {
         int(major): (name,)
         for major, name in re.findall(r"^ *(\d+) (\S.*)$", characters, flags=re.MULTILINE)
-        if int(major) not in _NAMES
+        if int(major) not in ours
     }
-    lines = [f"{major:3d} {name}" for major, names in sorted((kept | _NAMES).items()) for name in names]
+    lines = [f"{major:3d} {name}" for major, names in sorted((kept | ours).items()) for name in names]
     return "Character devices:\n" + "\n".join(lines) + "\n\nBlock devices:\n" + blocks
 
 
