@@ -21,6 +21,7 @@ from gapline.reports.view.words import LAYERS, STATUSES, VERDICTS, counted, list
 from gapline.reports.visible import clipped
 
 _WIDTH = 600
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _headline(run: Run, findings: list[Found]) -> tuple[str, str]:
     answered = sum(run.summary.statuses.get(status, 0) for status in (Status.PASSED, Status.FOUND))
     unknown = run.summary.statuses.get(Status.UNKNOWN, 0)
     worst = min((one.finding.severity for one in findings), key=lambda severity: severity.rank, default=None)
-    places = listed(tuple(dict.fromkeys(one.target for one in findings if one.finding.severity is worst)))
+    places = _places(tuple(dict.fromkeys(one.target for one in findings if one.finding.severity is worst)))
     match worst:
         case None if not answered:
             return "unknown", "Nothing could be audited."
@@ -99,6 +100,11 @@ def _headline(run: Run, findings: list[Found]) -> tuple[str, str]:
         case _:
             many = sum(one.finding.severity is worst for one in findings)
             return worst, f"Nothing critical was found; {counted(many, f'{worst} finding')} on {places}."
+
+
+def _places(targets: tuple[str, ...]) -> str:
+    """Their names while they fit into a headline, then their number."""
+    return listed(targets) if len(targets) <= _NAMED else counted(len(targets), "target")
 
 
 def _critical(findings: list[Found]) -> str:

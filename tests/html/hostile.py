@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from gapline.orchestrator.model.finding import Severity
+from gapline.orchestrator.model.outcome import Status
+
 Part = TypeVar("Part", bound=BaseModel)
 
 MARKUP = (
@@ -50,4 +53,5 @@ def _poison(value: Any, payload: str) -> Any:
 
 
 def _key(key: Any, payload: str) -> Any:
-    return key if isinstance(key, Enum) else f"{key}{payload}"
+    """Names of facts; the summary counts under names of our own."""
+    return key if key in {*Severity, *Status} else f"{key}{payload}"
