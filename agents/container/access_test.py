@@ -117,6 +117,7 @@ class AccessTest(Fact):
 
     @property
     def honest(self) -> bool:
+        """Whether the shell asks the kernel."""
         return self.shell in _HONEST
 
 

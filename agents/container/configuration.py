@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 
 from gapline.agents.container import configuration_nodes, configuration_rules, configuration_start
-from gapline.agents.container.configuration_fact import Configuration, Form, StartedDevice
+from gapline.agents.container.configuration_fact import Configuration, StartedDevice
 from gapline.agents.container.configuration_file import CONFIG
-from gapline.agents.container.lxc_config import LxcConfig, parse_lxc
-from gapline.agents.container.proxmox_config import ProxmoxConfig, parse_proxmox
+from gapline.agents.container.configuration_form import sort_lines
+from gapline.agents.container.proxmox_config import ProxmoxConfig
 from gapline.agents.container.setting import in_file
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
-from gapline.orchestrator.model.capture import Capture, Captures, Line
+from gapline.orchestrator.model.capture import Capture, Captures
 from gapline.orchestrator.model.errors import CollectError, ParseError
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.limit import Limits
@@ -20,9 +20,6 @@ from gapline.orchestrator.model.outcome import Outcome, judged
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import File, Glob, Source
 
-_PROXMOX_PATH = re.compile(r"/etc/pve/(?:nodes/[^/]+/)?lxc/\d+\.conf")
-_LXC_PATH = re.compile(r"/.*/config")
-_LXC_LINE = re.compile(r"\s*lxc\.[a-z0-9_.-]+\s*=.*")
 _STARTED = re.compile(r"([bc]):(\d{1,10}):(\d{1,10}):(/.*)")
 _UID_MAP = re.compile(r"\s*\d+\s+\d+\s+\d+\s*")
 
@@ -38,10 +35,11 @@ SOURCES: Mapping[str, Source] = {
 
 
 def parse(captures: Captures) -> Configuration:
+    """Only the file itself is indispensable."""
     capture = captures.need("config")
     path = capture.shown.split()[-1] if capture.shown.split() else ""
     lines = tuple(in_file(line, path) for line in capture.lines())
-    form, content = _content(path, lines)
+    form, content = sort_lines(path, lines)
     unseen: list[Problem] = []
     return Configuration(
         path=path,
@@ -59,24 +57,6 @@ def parse(captures: Captures) -> Configuration:
         started=_started(_seen(captures, "started", unseen)),
         unseen=tuple(unseen),
     )
-
-
-def _content(path: str, lines: tuple[Line, ...]) -> tuple[Form, ProxmoxConfig | LxcConfig]:
-    """The form follows from the path; for a file from elsewhere, from its lines.
-
-    Raises:
-        ParseError: no line of it is a setting.
-    """
-    proxmox, lxc = parse_proxmox(lines), parse_lxc(lines)
-    known_as_lxc = _LXC_PATH.fullmatch(path) is not None
-    looks_like_lxc = not proxmox.keys and any(_LXC_LINE.fullmatch(line.text) for line in lines)
-    if not _PROXMOX_PATH.fullmatch(path) and (known_as_lxc or looks_like_lxc):
-        if lxc.settings:
-            return Form.LXC, lxc
-    elif proxmox.keys or proxmox.raw:
-        return Form.PROXMOX, proxmox
-    at = next((line.evidence for line in lines if line.text.strip()), None)
-    raise ParseError(at or Evidence(target="", source=path, line=1, text=""), "settings of a container")
 
 
 def _seen(captures: Captures, name: str, unseen: list[Problem]) -> Capture | None:
@@ -119,7 +99,8 @@ def _started(capture: Capture | None) -> tuple[StartedDevice, ...]:
     )
 
 
-def judge(fact: Configuration, limits: Limits) -> Outcome:
+def judge(fact: Configuration, _: Limits) -> Outcome:
+    """By the file alone; what needs the host's numbers is `pair.device_chain`'s."""
     findings = (*configuration_start.findings(fact), *configuration_rules.findings(fact))
     return judged(fact, findings, (*fact.unseen, *configuration_rules.unread(fact)))
 

@@ -58,7 +58,7 @@ def _test(captures: Captures) -> tuple[AccessTest | None, Problem | None]:
         return None, error.problem
 
 
-def judge(fact: DeviceNodes, limits: Limits) -> Outcome:
+def judge(fact: DeviceNodes, _: Limits) -> Outcome:
     return judged(fact, tuple(findings(fact)), _unseen(fact))
 
 

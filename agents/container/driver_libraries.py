@@ -2,180 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from gapline.agents.container.library_listing import (
-    COMPAT,
-    LIBRARIES,
-    STUBS,
-    CacheEntry,
-    DriverLibraries,
-    driver_libraries,
-)
-from gapline.orchestrator.model.agent import Agent, Code, Layer, Scope
+from gapline.agents.container.library_findings import AGENT_ID, CODES, findings
+from gapline.agents.container.library_listing import LIBRARIES, DriverLibraries, driver_libraries
+from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.capture import Captures
-from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
 from gapline.orchestrator.model.source import Source
 
 __all__ = ["AGENT", "DriverLibraries"]
 
-AGENT_ID = "container.driver_libraries"
-NAMES = ("libcuda.so", "libnvidia-ml.so", "libnvidia-ptxjitcompiler.so")
 SOURCES: Mapping[str, Source] = {"libraries": LIBRARIES}
-_INSTALL = (
-    "install the host's driver version without its kernel part (`NVIDIA-Linux-….run --no-kernel-modules`, or pinned "
-    "packages)"
-)
-
-CODES = (
-    Code(
-        code="libraries.several_versions",
-        title="Several versions of a driver library lie side by side",
-        meaning="The loader takes the one that the SONAME link names, and `ldconfig` lets that link lead to the newest "
-        "version. The next `ldconfig`, which any package installation runs, can move it away from the version of the "
-        "kernel module (libnvidia-container issue 266).",
-    ),
-    Code(
-        code="libraries.stub",
-        title="The loader finds a stub instead of the driver",
-        meaning="`stubs/libcuda.so` is for linking on machines without a GPU; every call in it fails.",
-    ),
-    Code(
-        code="libraries.compat",
-        title="A CUDA compatibility package is in use",
-        meaning="With `cuda-compat` in the loader's path programs get its libcuda instead of the driver's. NVIDIA "
-        "supports that for data-centre GPUs and listed pairs of versions only (CUDA Compatibility guide).",
-    ),
-    Code(
-        code="libraries.missing",
-        title="The driver's user space is not in the container",
-        meaning="The kernel module is the host's, but libcuda and libnvidia-ml must lie in the container, in the "
-        "version of that module. They were found neither in the usual folders nor in the loader's cache.",
-    ),
-)
 
 
 def parse(captures: Captures) -> DriverLibraries:
     return driver_libraries(captures.need("libraries"))
 
 
-def judge(fact: DriverLibraries, limits: Limits) -> Outcome:
-    return judged(fact, tuple(_findings(fact)))
-
-
-def _findings(fact: DriverLibraries) -> Iterator[Finding]:
-    if not any(fact.loaded(name) or fact.copies(name) for name in NAMES[:2]):
-        yield _missing(fact)
-    for name in NAMES:
-        versions = sorted({copy.version for copy in fact.copies(name) if copy.version})
-        if len(versions) > 1:
-            yield _several(fact, name, versions)
-        used = fact.loaded(name)
-        if isinstance(used, CacheEntry) and STUBS.fullmatch(used.path):
-            yield _stub(used)
-        if isinstance(used, CacheEntry) and COMPAT.fullmatch(used.path):
-            yield _compat(used)
-
-
-def _several(fact: DriverLibraries, name: str, versions: list[str]) -> Finding:
-    links = tuple(f for f in fact.files if f.name == name and f.is_soname and f.target)
-    return Finding(
-        code="libraries.several_versions",
-        subject=name,
-        severity=Severity.HIGH,
-        title=f"{name} lies in the container in {len(versions)} versions: {', '.join(versions)}",
-        observed="; ".join([*(c.path for c in fact.copies(name)), *(f"{f.path} -> {f.target}" for f in links)]),
-        expected="one version, that of the host's kernel module",
-        effect=Effect.DOCUMENTED,
-        confidence=Confidence.VERIFIED,
-        evidence=tuple(file.evidence for file in (*fact.copies(name), *links)),
-        origin="NVIDIA/libnvidia-container issue 266; ldconfig(8): the link goes to the library with the highest "
-        "version",
-        remedy=Remedy(
-            now="Remove the versions that are not the host's (see /proc/driver/nvidia/version), by the package that "
-            "brought them (`dpkg -S FILE`) or by hand, then run `ldconfig`.",
-            lasting="Do not install driver packages into the image by their version-free names; " + _INSTALL + ".",
-            undo="Install the removed package again.",
-            cost="GPU processes in the container must be restarted.",
-            risk=Risk.R2,
-            restarts="the inference service",
-            verify_agent=AGENT_ID,
-        ),
-    )
-
-
-def _stub(used: CacheEntry) -> Finding:
-    return Finding(
-        code="libraries.stub",
-        subject=used.name,
-        severity=Severity.HIGH,
-        title=f"Programs that load {used.name} get a stub",
-        observed=f"the loader's cache gives {used.path}",
-        expected="the driver's own library, outside any `stubs` folder",
-        effect=Effect.BREAKS,
-        confidence=Confidence.VERIFIED,
-        evidence=(used.evidence,),
-        remedy=Remedy(
-            now="Take the stubs folder out of /etc/ld.so.conf.d in the container and run `ldconfig`.",
-            lasting="Name the folder at link time only (`-L`), in no loader configuration and no LD_LIBRARY_PATH.",
-            undo="Put the folder back.",
-            cost="None.",
-            risk=Risk.R2,
-            restarts="the inference service",
-            verify_agent=AGENT_ID,
-        ),
-    )
-
-
-def _compat(used: CacheEntry) -> Finding:
-    return Finding(
-        code="libraries.compat",
-        subject=used.name,
-        severity=Severity.MEDIUM,
-        title=f"Programs that load {used.name} get the compatibility package's copy",
-        observed=f"the loader's cache gives {used.path}" + (f", version {used.version}" if used.version else ""),
-        expected="the driver's own library, or a pair of versions that NVIDIA lists",
-        effect=Effect.DOCUMENTED,
-        confidence=Confidence.VERIFIED,
-        evidence=(used.evidence,),
-        origin="NVIDIA, CUDA Compatibility guide, forward compatibility",
-        remedy=Remedy(
-            now="Where the driver is new enough for the CUDA version in use, remove the cuda-compat package and run "
-            "`ldconfig`.",
-            lasting="Update the host's driver instead of carrying a compatibility package in the container.",
-            undo="Install the cuda-compat package again.",
-            cost="A CUDA version that is newer than the driver then no longer starts.",
-            risk=Risk.R2,
-            restarts="the inference service",
-            verify_agent=AGENT_ID,
-        ),
-    )
-
-
-def _missing(fact: DriverLibraries) -> Finding:
-    return Finding(
-        code="libraries.missing",
-        subject="libcuda.so",
-        severity=Severity.MEDIUM,
-        title="No NVIDIA driver library was found in the container",
-        observed="neither libcuda nor libnvidia-ml in the usual folders or the loader's cache",
-        expected="both, in the version of the host's kernel module",
-        effect=Effect.DOCUMENTED,
-        confidence=Confidence.INFERRED,
-        evidence=(fact.end,),
-        origin="NVIDIA driver README, installed components: libcuda and libnvidia-ml",
-        remedy=Remedy(
-            now="In the container, " + _INSTALL + ".",
-            lasting="Repeat it after every driver change on the host, for every GPU container.",
-            undo="Uninstall it (`nvidia-uninstall`, or the packages).",
-            cost="None for others.",
-            risk=Risk.R1,
-            restarts="the inference service",
-            verify_agent=AGENT_ID,
-        ),
-    )
+def judge(fact: DriverLibraries, _: Limits) -> Outcome:
+    return judged(fact, tuple(findings(fact)))
 
 
 AGENT = Agent(

@@ -78,6 +78,7 @@ class GpuProcess(Fact):
     evidence: tuple[Evidence, ...]  # uid map and effective capabilities
 
     def limit(self, name: str) -> ProcessLimit | None:
+        """The limit that the kernel calls so, such as "Max open files"."""
         return next((limit for limit in self.limits if limit.name == name), None)
 
     @property

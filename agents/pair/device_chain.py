@@ -17,7 +17,7 @@ from gapline.orchestrator.model.problem import Problem, ProblemKind
 AGENT_ID = "pair.device_chain"
 
 
-def judge(facts: Facts, limits: Limits) -> Outcome:
+def judge(facts: Facts, _: Limits) -> Outcome:
     """The access test decides; where there is none, the rules do."""
     configuration, driver = facts.of(Configuration), facts.of(NvidiaDriver)
     nodes = facts.get(DeviceNodes)

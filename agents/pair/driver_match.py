@@ -36,7 +36,8 @@ CODES = (
 )
 
 
-def judge(facts: Facts, limits: Limits) -> Outcome:
+def judge(facts: Facts, _: Limits) -> Outcome:
+    """What programs in the container would load, against the module that is loaded."""
     libraries, driver = facts.of(DriverLibraries), facts.of(NvidiaDriver)
     if driver.loaded is None:
         return NotApplicable("the host's NVIDIA kernel module is not loaded, so there is no version to fit", libraries)

@@ -45,8 +45,7 @@ def literal_rules(configuration: Configuration) -> Iterator[LiteralRule]:
 
 
 def cause_of(link: ChainLink, configuration: Configuration, driver: NvidiaDriver) -> LiteralRule | None:
-    """The rule that was meant for nvidia-uvm when no rule covers it: one with a dynamic major that no other given
-    node has."""
+    """The rule that was meant for nvidia-uvm, when none covers it: a dynamic major that no other given node has."""
     if link.path != UVM or link.allowed:
         return None
     candidates = (rule for rule in literal_rules(configuration) if rule.major in DYNAMIC_MAJORS)

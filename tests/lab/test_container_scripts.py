@@ -8,16 +8,16 @@ import random
 import shutil
 
 import pytest
-from tests.lab.conftest import require_lxc
-from tests.lab.lxc import fleet
-from tests.lab.lxc.container import LabContainer
-from tests.lab.lxc.lab import Layout, LxcLab
 
 from gapline.agents.container.access_test import ACCESS, AccessTest, NodeAccess, access_test
 from gapline.agents.container.device_policy import build_policy
 from gapline.agents.container.device_rule import Device, PathRule, Rule, Whole, parse_rule
 from gapline.agents.container.gpu_processes import PROCESSES, ContainerProcesses, container_processes
 from gapline.orchestrator.model.capture import Capture
+from tests.lab.conftest import require_lxc
+from tests.lab.lxc import fleet
+from tests.lab.lxc.container import LabContainer
+from tests.lab.lxc.lab import Layout, LxcLab
 
 pytestmark = pytest.mark.lab
 
@@ -119,7 +119,7 @@ lxc.init.cmd = /bin/probe
 def test_model_agrees_with_the_kernel() -> None:
     """Random lists, each really started: the kernel's answers for three nodes, and the lists that it refuses."""
     require_lxc()
-    lists = random.Random(SEED)  # noqa: S311
+    lists = random.Random(SEED)  # noqa: S311 - repeatable on purpose
     with LxcLab((), Layout.PLAIN) as lab:
         _make_probe(lab)
         for _ in range(ROUNDS):

@@ -31,7 +31,7 @@ def expected(real: Sequence[str], edits: Sequence[Edit]) -> list[str]:
 
 @given(LINES, EDITS, st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_patch_takes_it(lines: list[tuple[str, int]], raw: list[tuple[int, bool, list[str]]], ended: bool) -> None:  # noqa: FBT001
+def test_patch_takes_it(lines: list[tuple[str, int]], raw: list[tuple[int, bool, list[str]]], ended: bool) -> None:
     """Applied to the real file, of which the diff's maker saw a part only, it gives what was meant."""
     real = [word for word, _ in lines]
     seen = [f"# {WITHHELD}" if hidden == 0 else word for word, hidden in lines]
@@ -42,7 +42,7 @@ def test_patch_takes_it(lines: list[tuple[str, int]], raw: list[tuple[int, bool,
             tuple(add),
         )
         for at, remove, add in raw
-        for real_at in [(real + [""])[at % (len(real) + 1)]]
+        for real_at in [([*real, ""])[at % (len(real) + 1)]]
     ]
     want = expected(real, edits)
     if want in ([], real):

@@ -67,7 +67,7 @@ def policy(*lines: tuple[str, str]) -> DevicePolicy:
         pytest.param([("allow", "c 1:3 rwm"), ("allow", "/dev/gone rw")], False, id="a missing path is no rule"),
     ],
 )
-def test_answers(lines: list[tuple[str, str]], uvm: bool) -> None:  # noqa: FBT001
+def test_answers(lines: list[tuple[str, str]], uvm: bool) -> None:
     """May nvidia-uvm be opened for reading and writing?"""
     assert policy(*lines).allows(UVM) is uvm
 
@@ -84,7 +84,7 @@ def test_answers(lines: list[tuple[str, str]], uvm: bool) -> None:  # noqa: FBT0
         pytest.param([("allow", "a *:* rwm"), ("deny", "a *:* rwm")], False, id="flipped by its twin"),
     ],
 )
-def test_lists_that_the_kernel_refuses(lines: list[tuple[str, str]], refused: bool) -> None:  # noqa: FBT001
+def test_lists_that_the_kernel_refuses(lines: list[tuple[str, str]], refused: bool) -> None:
     """A rule that decides everything makes the end of the program unreachable."""
     assert (policy(*lines).refused is not None) is refused
 
@@ -101,8 +101,16 @@ def test_lists_that_the_kernel_refuses(lines: list[tuple[str, str]], refused: bo
         "c 195:* rwx",
         "d 1:3 rwm",
         "c -1:3 rwm",
-    ]
-    + ["A", "a ", "c 2147483648:0 rwm", "c 195:* rwm", "/dev/nvidia0", "nvidia0 rw", "c 0xc3:* rwm", "", "c *: rwm"],
+        "A",
+        "a ",
+        "c 2147483648:0 rwm",
+        "c 195:* rwm",
+        "/dev/nvidia0",
+        "nvidia0 rw",
+        "c 0xc3:* rwm",
+        "",
+        "c *: rwm",
+    ],
 )
 def test_grammar_refuses(value: str) -> None:
     """LXC takes nothing but its own form; what a list of refused values holds by mistake shows here."""
@@ -154,6 +162,6 @@ def test_every_rule_is_active_or_skipped(lines: list[tuple[str, str]], device: D
 
 
 @given(st.text(max_size=20), st.booleans())
-def test_any_value_is_a_rule_or_nothing(value: str, allow: bool) -> None:  # noqa: FBT001
+def test_any_value_is_a_rule_or_nothing(value: str, allow: bool) -> None:
     """Never an exception."""
     assert isinstance(parse_rule(value, allow=allow), Whole | Rule | PathRule | None)
