@@ -12,10 +12,14 @@ from gapline.orchestrator.inventory.host import Become
 
 SECURE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
-# sudoers(5): these end or separate a command unless escaped, or are wildcards in arguments. A wildcard would also
-# match blanks and further arguments, so every one of ours is made literal.
-_SPECIAL = re.compile(r"([\\,:=#*?\[\]!^$\"])")
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+# sudoers(5), "Special characters": these end or separate a command unless escaped, or are wildcards. A wildcard would
+# also match blanks and further arguments, so every one of ours is made literal. A blank within an argument is escaped
+# because several in a row would count as one; at the end of a line it cannot stand at all. `$` and quotes stand for
+# themselves and cannot be escaped. A backslash is unescaped twice: by the parser, and as a pattern (tried with 1.9.13).
+_SPECIAL = re.compile(r"([,:=#*?\[\]!^ ])")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]| \Z")
+"""What no line can name; such a read is not granted."""
+
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\$?")
 
 
@@ -27,7 +31,7 @@ def sudoers(items: Iterable[Item], user: str) -> str:
     Raises:
         ValueError: the user's name cannot stand in a sudoers file.
     """
-    if not _USER.fullmatch(user):
+    if user == "ALL" or not _USER.fullmatch(user):
         raise ValueError(f"{user!r} is no user name that sudoers takes")
     lines = sorted(set(_grants(items, user)))
     if not lines:
@@ -41,6 +45,10 @@ def _grants(items: Iterable[Item], user: str) -> Iterator[str]:
         if not item.source.root or item.enter is not None or refusal(item, Become.SUDO_READS) is not None:
             continue
         _, _, program, *arguments = sudo_argv(item.source, item.binding)
-        line = " ".join((f"/usr/bin/{program}", *(_SPECIAL.sub(r"\\\1", argument) for argument in arguments)))
-        if not _UNSAFE.search(line):  # a line break in a path: no sudoers line can name it
+        line = " ".join((f"/usr/bin/{program}", *map(_literal, arguments)))
+        if not _UNSAFE.search(line):
             yield f"{user} ALL=(root) NOPASSWD: {line}"
+
+
+def _literal(argument: str) -> str:
+    return _SPECIAL.sub(r"\\\1", argument.replace("\\", r"\\\\"))

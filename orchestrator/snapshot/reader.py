@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,7 +72,10 @@ class Snapshot:
         if target not in self.targets:
             known = ", ".join(self.targets[:8]) or "none"
             raise SnapshotError(f"{self.path}: has no target {target}", hint=f"It has: {known}.")
-        return self.path / folder(target)
+        directory = self.path / folder(target)
+        if any(part.is_symlink() for part in (directory, directory.parent) if part != self.path):
+            raise _damaged(directory, "is a link and leads out of the snapshot")
+        return directory
 
 
 def read(path: Path) -> Snapshot:
@@ -155,11 +159,13 @@ def _bytes(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise _damaged(path, f"cannot be read: {error.strerror}") from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123  # from a descriptor
-        try:
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _damaged(path, "is not a plain file")
+        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123  # from a descriptor
             return file.read()
-        except OSError as error:
-            raise _damaged(path, f"cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
 
 
 def _foreign(path: Path, schema: object, version: object) -> SnapshotError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gapline.orchestrator.collect.frames import ERR_KEPT, MARKER_LENGTH, NOISE_KEPT, Frame, Frames
@@ -45,6 +45,7 @@ CUTS = st.lists(st.integers(min_value=0, max_value=5000), max_size=12)
 HARMLESS = st.binary(max_size=LIMIT).filter(lambda data: b"\n@" not in data)
 
 
+@settings(deadline=None)
 @given(out=HOSTILE, err=HOSTILE, out_cuts=CUTS, err_cuts=CUTS)
 def test_any_split_is_the_same(out: bytes, err: bytes, out_cuts: list[int], err_cuts: list[int]) -> None:
     """Pieces of any size give what the whole gives, for output of any kind."""
@@ -56,6 +57,7 @@ def test_any_split_is_the_same(out: bytes, err: bytes, out_cuts: list[int], err_
     assert in_pieces.noise(Stream.OUT) == at_once.noise(Stream.OUT)
 
 
+@settings(deadline=None)
 @given(
     noise=HARMLESS, datas=st.lists(HARMLESS, min_size=3, max_size=3), errs=st.lists(HARMLESS, min_size=3, max_size=3)
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gapline.orchestrator.collect.item import Binding, Item
@@ -127,6 +127,7 @@ async def test_all_is_delivered() -> None:
     assert route.sessions == 1
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_dropped_anywhere(data: st.DataObject) -> None:
     """Wherever both streams break off: complete items are whole, the others say dropped, nothing comes twice."""
