@@ -44,11 +44,12 @@ def read(captures: Captures) -> NvidiaDriver:
     version = captures.have("version")
     nodes = captures.have("nodes")
     gpus = captures.have("gpus")
+    modules = captures.have("modules")  # a kernel built without loadable modules has no such file
     return NvidiaDriver(
         pci=nvidia_gpus(pci_gpus(captures.need("pci"))),
         loaded=_loaded(version) if version else None,
         installed=_installed(captures["installed"]),
-        modules=tuple(_modules(captures.need("modules"))),
+        modules=tuple(_modules(modules)) if modules else (),
         char_majors=char_majors(captures.need("devices")),
         nodes=device_nodes(nodes) if nodes else (),
         gpus=tuple(_gpu(lines) for lines in gpus.files().values()) if gpus else (),

@@ -16,6 +16,7 @@ from tests.lab.lxc.container import LabContainer, plain_config, proxmox_config
 from tests.lab.lxc.root import build_root
 
 HERE = Path(__file__).parent
+SHOW_DRIVER = HERE.parent / "pve" / "show-driver.sh"
 GENERATOR = HERE.parent / "pve" / "lxc-config.pl"
 SSH_PORT = 2222  # in a network namespace of its own: nothing is exposed and nothing collides
 _PATIENCE = 20.0  # seconds for the lab to end
@@ -161,12 +162,9 @@ class LxcLab:
             os.mknod(self.path(f"/dev/{node.name}"), 0o020666, os.makedev(node.major, node.minor))
             self.path(f"/dev/{node.name}").chmod(0o666)
         self.path("/run/devices").write_text(stand_in.proc_devices(devices))
-        for relative, text in stand_in.driver_tree().items():
-            target = self.path("/run/driver/nvidia") / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+        stand_in.write_driver(self.path("/run/driver"))
+        self.run("sh", str(SHOW_DRIVER), "/run/driver")
         self.run("mount", "--bind", "/run/devices", "/proc/devices")
-        self.run("mount", "--bind", "/run/driver", "/proc/driver")
 
     def _start_sshd(self) -> None:
         for key in (self.identity, self.folder / "host_key"):

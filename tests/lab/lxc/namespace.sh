@@ -10,7 +10,7 @@ hostname "$hostname"
 ip tuntap add dev lower mode tap
 ip link add link lower name driver type macvtap
 mount -t tmpfs -o mode=755 lab "$lab"
-mkdir -p "$lab/etc" "$lab/etc.work" "$lab/dev" "$lab/dev.work" "$lab/pts" "$lab/proc" "$lab/sys"
+mkdir -p "$lab/etc" "$lab/etc.work" "$lab/dev" "$lab/dev.work" "$lab/pts"
 
 # cgroup v1 hierarchies may be mounted in layers: take off until nothing is left, then one pure cgroup2.
 while grep -q ' /sys/fs/cgroup' /proc/self/mounts; do
@@ -20,11 +20,6 @@ mount -t cgroup2 none /sys/fs/cgroup
 mkdir -p /sys/fs/cgroup/init.scope
 echo 1 > /sys/fs/cgroup/init.scope/cgroup.procs
 echo 0 > /sys/fs/cgroup/init.scope/cgroup.procs
-
-# The kernel lets a user namespace mount proc and sysfs only where an uncovered one is already visible
-# (mount_too_revealing() in fs/namespace.c), and the stand-ins below cover parts of /proc.
-mount -t proc proc "$lab/proc"
-mount -t sysfs sysfs "$lab/sys"
 
 mount -t overlay -o "lowerdir=/etc,upperdir=$lab/etc,workdir=$lab/etc.work" overlay /etc
 mount --bind /dev/pts "$lab/pts"

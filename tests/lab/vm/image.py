@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tests.lab.lxc.container import LabContainer
 from tests.lab.lxc.root import build_root
-from tests.lab.lxc.stand_in import driver_tree
+from tests.lab.lxc.stand_in import write_driver
 from tests.lab.vm import kernel
 
 HERE = Path(__file__).parent
-GENERATOR = HERE.parent / "pve" / "lxc-config.pl"
+PROGRAMS = (HERE.parent / "pve/lxc-config.pl", HERE.parent / "pve/show-driver.sh")
 HOSTNAME = "pve-vm"
 CONTAINERS = (LabContainer(name="129"), LabContainer(name="130", unprivileged=True))  # configured at the first boot
 PACKAGES = (
@@ -81,7 +81,7 @@ def cache() -> Path:
 
 def content_key(package: kernel.KernelPackage) -> str:
     """A hash of the image's inputs: every file it is made from, its package list and its kernel."""
-    sources = (p for p in (*HERE.rglob("*"), GENERATOR, *(HERE.parent / "lxc").glob("*.py")) if p.is_file())
+    sources = (p for p in (*HERE.rglob("*"), *PROGRAMS, *(HERE.parent / "lxc").glob("*.py")) if p.is_file())
     digest = sha256(repr((package, PACKAGES, _MASKED, _SIZE)).encode())
     for path in sorted(sources):
         if "__pycache__" not in path.parts:
@@ -128,13 +128,11 @@ def _install_packages(root: Path) -> None:
 
 def _configure(root: Path, image: Image) -> None:
     shutil.copytree(HERE / "guest", root, dirs_exist_ok=True, symlinks=True)
-    shutil.copy(GENERATOR, root / "usr/local/sbin/lxc-config.pl")
-    (root / "usr/local/sbin/lxc-config.pl").chmod(0o755)
+    for program in PROGRAMS:
+        shutil.copy(program, root / "usr/local/sbin")
+        (root / "usr/local/sbin" / program.name).chmod(0o755)
     _run("gcc", "-O2", "-static", "-o", str(root / "usr/local/sbin/nvidia-stand-in"), str(HERE / "stand_in.c"))
-    for relative, text in driver_tree().items():
-        target = root / "usr/local/share/driver/nvidia" / relative
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+    write_driver(root / "usr/local/share/driver")
     (root / "etc/hostname").write_text(f"{HOSTNAME}\n")
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost {HOSTNAME}\n")
     (root / "etc/fstab").write_text("")
