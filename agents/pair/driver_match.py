@@ -10,6 +10,7 @@ from gapline.orchestrator.model.agent import Code, Facts, Layer, PairAgent
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import NotApplicable, Outcome, judged
+from gapline.orchestrator.model.problem import Problem, ProblemKind
 
 AGENT_ID = "pair.driver_match"
 _NAMES = {
@@ -41,7 +42,19 @@ def judge(facts: Facts, _: Limits) -> Outcome:
     libraries, driver = facts.of(DriverLibraries), facts.of(NvidiaDriver)
     if driver.loaded is None:
         return NotApplicable("the host's NVIDIA kernel module is not loaded, so there is no version to fit", libraries)
-    return judged(libraries, tuple(_findings(libraries, driver.loaded)))
+    return judged(libraries, tuple(_findings(libraries, driver.loaded)), tuple(_unseen(libraries)))
+
+
+def _unseen(libraries: DriverLibraries) -> Iterator[Problem]:
+    """Without a version there is nothing to compare, and that is not the same as fitting."""
+    for name in ("libcuda.so", "libnvidia-ml.so"):
+        used = libraries.loaded(name)
+        if (used is None or used.version is None) and not libraries.copies(name):
+            yield Problem(
+                kind=ProblemKind.UNSEEN,
+                detail=f"no copy of {name} with a version in its name was found in the container",
+                hint="See container.driver_libraries; a copy that only LD_LIBRARY_PATH names is not looked for.",
+            )
 
 
 def _findings(libraries: DriverLibraries, driver: LoadedDriver) -> Iterator[Finding]:
