@@ -168,7 +168,12 @@ def test_replay_asks_for_every_item(items: list[Item]) -> None:
 def test_shown() -> None:
     """Sources as a person would type them."""
     binding = Binding("129", "4711", "/c", "/g")
-    sources = [File("/proc/{init}/x"), Glob("/a/{ct}/* /b"), Command(("a", "b c", "{ct}")), Script("name", "text")]
+    sources: tuple[Source, ...] = (
+        File("/proc/{init}/x"),
+        Glob("/a/{ct}/* /b"),
+        Command(("a", "b c", "{ct}")),
+        Script("name", "text"),
+    )
     assert [shown(Item("h", source, binding)) for source in sources] == [
         "/proc/4711/x",
         "/a/129/* /b",
