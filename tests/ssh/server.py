@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import asyncssh
+from asyncssh.auth import KbdIntChallenge, KbdIntResponse
 
 from gapline.orchestrator.inventory.host import Host
 
@@ -48,7 +49,7 @@ def full_backlog() -> Iterator[int]:
         waiting = []
         for _ in range(4):
             client = socket.socket()
-            client.setblocking(False)
+            client.setblocking(False)  # noqa: FBT003 - its signature
             client.connect_ex(listener.getsockname())
             waiting.append(client)
         try:
@@ -86,11 +87,11 @@ class Asking(asyncssh.SSHServer):
         """Whether it asks for a code."""
         return self._code is not None
 
-    def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> asyncssh.KbdIntChallenge:  # noqa: ARG002
+    def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> KbdIntChallenge:  # noqa: ARG002
         """One question, with control characters that must not reach a terminal."""
         return "Two factors", "", "en", [("\x1b[2JCode: ", True)]
 
-    def validate_kbdint_response(self, username: str, responses: asyncssh.KbdIntResponse) -> bool:  # noqa: ARG002
+    def validate_kbdint_response(self, username: str, responses: KbdIntResponse) -> bool:  # noqa: ARG002
         """Compare."""
         self.attempts.extend(responses)
         return list(responses) == [self._code]

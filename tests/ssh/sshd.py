@@ -43,8 +43,8 @@ LogLevel VERBOSE
 SetEnv {quiet}
 """
 QUIET = "SHLVL=9"
-"""For `SetEnv`: bash runs ~/.bashrc for a command by ssh only when it is the outermost shell. What the account that runs
-the tests has in there can take seconds, and is not under test."""
+"""For `SetEnv`: bash runs ~/.bashrc for a command by ssh only when it is the outermost shell. What the account that
+runs the tests has in there can take seconds, and is not under test."""
 
 
 @dataclass

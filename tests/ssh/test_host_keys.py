@@ -1,4 +1,4 @@
-"""Host keys: unknown, changed and revoked are told apart, certificates and hashed names work, nothing is trusted silently."""
+"""Host keys: unknown, changed and revoked are told apart, and nothing is trusted silently."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ async def test_changed_to_another_algorithm(sshd: Sshd, dialer: Dialer, tmp_path
     assert type(await refusal(dialer, sshd.host())) is HostKeyChanged
 
 
-async def test_a_further_key_of_another_algorithm_is_no_change(make_sshd: MakeSshd, dialer: Dialer, tmp_path: Path) -> None:
+async def test_a_further_key_of_another_algorithm_is_no_change(
+    make_sshd: MakeSshd, dialer: Dialer, tmp_path: Path
+) -> None:
     """A server with two keys is asked for the one that is known."""
     second = keygen(tmp_path / "second", kind="ecdsa")
     server = make_sshd(f"HostKey {second}")
@@ -83,7 +85,7 @@ async def test_a_further_key_of_another_algorithm_is_no_change(make_sshd: MakeSs
 
 
 @pytest.mark.parametrize("also_known", [False, True])
-async def test_revoked(sshd: Sshd, dialer: Dialer, also_known: bool) -> None:  # noqa: FBT001
+async def test_revoked(sshd: Sshd, dialer: Dialer, also_known: bool) -> None:
     """A revoked key is refused even where it is also listed as known."""
     key = public(sshd.host_key)
     known = f"{sshd.listed} {key}\n" if also_known else ""
@@ -106,7 +108,7 @@ async def test_a_hashed_name_with_another_key_is_a_change(sshd: Sshd, dialer: Di
 
 
 async def test_name_without_port_is_taken_as_openssh_takes_it(sshd: Sshd, dialer: Dialer, tmp_path: Path) -> None:
-    """The right key under the bare name is good for any port; another one there only means that this port is unknown."""
+    """The right key under the bare name is good for any port; another one there only makes this port unknown."""
     sshd.know(sshd.address)
     await accepted(dialer, sshd.host())
     other = tmp_path / "known_for_port_22"
@@ -126,7 +128,9 @@ async def test_a_key_known_for_the_address_only_is_unknown_for_the_name(
 async def test_lines_that_nobody_can_read_are_skipped(sshd: Sshd, dialer: Dialer) -> None:
     """One broken line does not lock out the fleet."""
     good = sshd.known_hosts.read_text()
-    sshd.known_hosts.write_bytes(b"nonsense\n@strange marker line\n|1|broken ssh-ed25519 AAAA\n\xff\xfe\n" + good.encode())
+    sshd.known_hosts.write_bytes(
+        b"nonsense\n@strange marker line\n|1|broken ssh-ed25519 AAAA\n\xff\xfe\n" + good.encode()
+    )
     await accepted(dialer, sshd.host())
 
 
@@ -137,8 +141,10 @@ async def test_host_key_alias(sshd: Sshd, make_dialer: MakeDialer, home: Path) -
     await accepted(make_dialer(), sshd.host())
 
 
-async def test_user_known_hosts_file_none_does_not_switch_the_check_off(sshd: Sshd, make_dialer: MakeDialer, home: Path) -> None:
-    """asyncssh alone would then accept every key."""
+async def test_user_known_hosts_file_none_does_not_switch_the_check_off(
+    sshd: Sshd, make_dialer: MakeDialer, home: Path
+) -> None:
+    """With asyncssh alone every key would then be good."""
     (home / ".ssh/config").write_text("UserKnownHostsFile none\nStrictHostKeyChecking no\n")
     assert type(await refusal(make_dialer(), sshd.host(known_hosts=None))) is HostKeyUnknown
 
@@ -151,7 +157,19 @@ async def test_default_file_is_the_users_own(sshd: Sshd, dialer: Dialer, home: P
 
 def certify(host_key: Path, authority: Path, principal: str, *options: str) -> Path:
     """Sign a host key; the certificate's path."""
-    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "host", "-h", "-n", principal, *options, f"{host_key}.pub"]
+    command = [
+        "ssh-keygen",
+        "-q",
+        "-s",
+        str(authority),
+        "-I",
+        "host",
+        "-h",
+        "-n",
+        principal,
+        *options,
+        f"{host_key}.pub",
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return host_key.with_name(f"{host_key.name}-cert.pub")
 
@@ -163,7 +181,7 @@ def certify(host_key: Path, authority: Path, principal: str, *options: str) -> P
 )
 async def test_host_certificates(
     make_sshd: MakeSshd, dialer: Dialer, tmp_path: Path, principal: str, options: tuple[str, ...], good: bool
-) -> None:  # noqa: FBT001
+) -> None:
     """A certificate of a known authority is enough, when its name and dates are right."""
     authority, key = keygen(tmp_path / "authority"), keygen(tmp_path / "certified")
     certificate = certify(key, authority, principal, *options)

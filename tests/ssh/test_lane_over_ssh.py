@@ -9,7 +9,7 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,11 +98,16 @@ class Marked:
 
     async def nothing_left(self) -> None:
         """Wait until there is none."""
-        for _ in range(300):
-            if not self.left():
-                return
-            await asyncio.sleep(0.02)
-        pytest.fail(f"left behind: {self.left()}")
+        await until(lambda: not self.left())
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for something that other processes do."""
+    for _ in range(1_000):
+        if true():
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("it did not come to that")
 
 
 @pytest.fixture
@@ -116,7 +121,9 @@ def marked(make_sshd: MakeSshd) -> Iterator[Marked]:
             os.kill(process, signal.SIGKILL)
 
 
-STUBBORN = script("stubborn", "trap '' TERM HUP\nsleep 600 & setsid sleep 601 & nohup sleep 602 >/dev/null 2>&1 &\nwait", 500)
+STUBBORN = script(
+    "stubborn", "trap '' TERM HUP\nsleep 600 & setsid sleep 601 & nohup sleep 602 >/dev/null 2>&1 &\nwait", 500
+)
 
 
 async def test_files_globs_commands(sshd: Sshd, dialer: Dialer) -> None:
@@ -125,9 +132,7 @@ async def test_files_globs_commands(sshd: Sshd, dialer: Dialer) -> None:
     collected = Collected()
     missing = File("/proc/no-such-file")
     glob, echo = Glob("/proc/sys/kernel/os*"), Command(("printf", "%s|", "a b", "c'd"))
-    await run_lane(
-        route, items(VERSION, missing, glob, echo), become=Become.NONE, deliver=collected.deliver, pace=PACE
-    )
+    await run_lane(route, items(VERSION, missing, glob, echo), become=Become.NONE, deliver=collected.deliver, pace=PACE)
     assert collected.captures[VERSION.key].out == Path("/proc/version").read_bytes()
     assert collected.captures[echo.key].out == b"a b|c'd|"
     assert set(collected.captures[glob.key].files()) == {"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype"}
@@ -168,13 +173,12 @@ async def test_a_drop_in_the_middle(marked: Marked, dialer: Dialer) -> None:
     """What was complete stays, the broken item keeps what came of it, the rest says that it was dropped."""
     route = await dialer.connect(marked.server.host())
     collected = Collected()
-    sources = [VERSION, script("half", "echo half; sleep 600", 500), File("/proc/uptime")]
+    sources: list[Source] = [VERSION, script("half", "echo half; sleep 600", 500), File("/proc/uptime")]
     lane = asyncio.create_task(
         run_lane(route, items(*sources), become=Become.NONE, deliver=collected.deliver, pace=PACE)
     )
     await collected.first.wait()
-    while not marked.runs(b"sleep\x00600"):
-        await asyncio.sleep(0.02)
+    await until(lambda: marked.runs(b"sleep\x00600"))
     for process in marked.server.children():
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -209,7 +213,7 @@ async def test_noise_before_the_first_frame(make_sshd: MakeSshd, dialer: Dialer)
 
 
 async def test_real_start_up_files(make_sshd: MakeSshd, dialer: Dialer, tmp_path: Path) -> None:
-    """bash reads ~/.bashrc when sshd starts it; a noisy and slow one harms nothing."""
+    """The shell bash reads ~/.bashrc when sshd starts it; a noisy and slow one harms nothing."""
     if not pwd.getpwuid(os.geteuid()).pw_shell.endswith("bash"):
         pytest.skip("the login shell is not bash")
     (tmp_path / ".bashrc").write_text("echo from bashrc\necho oops >&2\nsleep 2\ncd /proc\nalias cat=false\n")
@@ -256,8 +260,7 @@ async def test_no_process_is_left_behind(marked: Marked, dialer: Dialer, how: st
         run_lane(route, items(VERSION, STUBBORN), become=Become.NONE, deliver=collected.deliver, pace=PACE)
     )
     await collected.first.wait()
-    while len(marked.left()) < 5:
-        await asyncio.sleep(0.02)
+    await until(lambda: len(marked.left()) >= 5)
     if how == "cancelled":
         lane.cancel()
     elif how == "abort":
@@ -288,7 +291,7 @@ def ordinary_user(tmp_path: Path) -> Iterator[str]:
 
 
 def let_in(server: Sshd) -> None:
-    """sshd reads authorized_keys as the user who logs in, so that user has to get there."""
+    """Let the user who logs in get to authorized_keys: sshd reads it as that user."""
     for path in (server.directory, *server.directory.parents):
         if path.name.startswith(("pytest-", "test_", "sshd")):
             path.chmod(0o755)
@@ -313,7 +316,7 @@ async def test_sudo_that_wants_a_password(make_sshd: MakeSshd, dialer: Dialer, o
 async def test_without_privilege_a_read_is_denied_and_not_empty(
     make_sshd: MakeSshd, dialer: Dialer, ordinary_user: str
 ) -> None:
-    """"Could not look" is a problem of its own."""
+    """A read that was not allowed is a problem of its own, not an empty answer."""
     server = make_sshd()
     let_in(server)
     route = await dialer.connect(server.host(user=ordinary_user))

@@ -17,8 +17,8 @@ from tests.ssh.sshd import MakeSshd
 pytestmark = pytest.mark.ssh
 
 
-async def test_forty_hosts_on_one_server_with_default_max_startups(make_sshd: MakeSshd, make_dialer: MakeDialer) -> None:
-    """One sshd that sheds unauthenticated connections from the fourth on lets all forty in, with few sheddings."""
+async def test_forty_hosts_on_one_server_that_sheds(make_sshd: MakeSshd, make_dialer: MakeDialer) -> None:
+    """One sshd that sheds unauthenticated connections from the fourth on lets all forty in."""
     server = make_sshd("MaxStartups 4:50:10", address="0.0.0.0")  # noqa: S104 - loopback addresses are all that is used
     addresses = [f"127.0.{number // 8}.{number % 8 + 1}" for number in range(40)]
     server.know(*(f"[{address}]:{server.port}" for address in addresses))

@@ -108,7 +108,7 @@ async def test_encrypted_key_and_nobody_to_ask(make_sshd: MakeSshd, dialer: Dial
 
 @pytest.mark.parametrize("public_half", [True, False])
 async def test_passphrase_is_asked_once_for_many_hosts(
-    make_sshd: MakeSshd, make_dialer: MakeDialer, encrypted: Path, public_half: bool  # noqa: FBT001
+    make_sshd: MakeSshd, make_dialer: MakeDialer, encrypted: Path, public_half: bool
 ) -> None:
     """Eight logins at once, one question; with and without the .pub file beside the key."""
     server = make_sshd(authorized=public(encrypted))
@@ -211,9 +211,7 @@ async def test_agent_that_is_gone(sshd: Sshd, dialer: Dialer, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("passphrase", ["", SECRET])
-async def test_user_certificate(
-    make_sshd: MakeSshd, make_dialer: MakeDialer, tmp_path: Path, passphrase: str
-) -> None:
+async def test_user_certificate(make_sshd: MakeSshd, make_dialer: MakeDialer, tmp_path: Path, passphrase: str) -> None:
     """A certificate beside its key logs in where the key alone is unknown, also when the key is encrypted."""
     authority, key = keygen(tmp_path / "authority"), keygen(tmp_path / "user", passphrase=passphrase)
     server = make_sshd(f"TrustedUserCAKeys {authority}.pub")

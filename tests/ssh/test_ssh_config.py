@@ -72,14 +72,24 @@ Host *.lab
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta", "gpu.lab", "secret.lab", "unnamed"])
 @pytest.mark.parametrize("user", [None, "anna"])
 def test_the_short_text_means_what_the_whole_file_means(config: Path, name: str, user: str | None) -> None:
-    """asyncssh's parser says the same about our excerpt as about the file; OpenSSH agrees on what both know."""
+    """The parser says the same about our excerpt as about the file; OpenSSH agrees on what both know."""
     config.write_text(FILE)
     (config.parent / "lab.d").mkdir()
     (config.parent / "lab.d/first.conf").write_text(INCLUDED)
     (config.parent / "deeper.conf").write_text("Port 4444\nHost nobody\n Port 5555\n")
     ours = UserConfig((config,)).resolve(name, user, None)
-    whole = SSHClientConfig.load(None, [config], False, False, False, "local", user or (), name, ())
-    for option in ("User", "Port", "Hostname", "HostKeyAlias", "ProxyJump", "IdentityFile", "ConnectTimeout", "Compression"):
+    flags = (False, False, False)  # reload, canonical, final
+    whole = SSHClientConfig.load(None, [config], *flags, "local", user or (), name, ())
+    for option in [
+        "User",
+        "Port",
+        "Hostname",
+        "HostKeyAlias",
+        "ProxyJump",
+        "IdentityFile",
+        "ConnectTimeout",
+        "Compression",
+    ]:
         assert ours.get(option) == whole.get(option), option
     theirs = openssh(config, name, user)
     assert theirs["port"] == str(ours.get("Port"))
@@ -100,7 +110,7 @@ def openssh(config: Path, name: str, user: str | None) -> dict[str, str]:
 
 
 def test_a_thousand_hosts_are_parsed_a_few_lines_each(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each host costs its own lines and the general ones, however long the file is; the same host costs nothing again."""
+    """Each host costs its own lines and the general ones, however long the file is; and nothing the second time."""
     config.write_text("".join(f"Host h{n}\n HostName 192.0.2.{n % 250}\n User u{n}\n" for n in range(1000)) + FILE)
     parsed: list[int] = []
     parse = SSHClientConfig.parse
@@ -120,15 +130,15 @@ def test_a_thousand_hosts_are_parsed_a_few_lines_each(config: Path, monkeypatch:
 
 def test_the_inventory_wins(config: Path) -> None:
     """What the inventory sets is not looked up; what it leaves open is."""
-    config.write_text("Host alpha\n User anna\n Port 2200\n IdentityFile ~/k\n UserKnownHostsFile ~/kh\n ProxyJump gate\n")
+    config.write_text(
+        "Host alpha\n User anna\n Port 2200\n IdentityFile ~/k\n UserKnownHostsFile ~/kh\n ProxyJump gate\n"
+    )
     files = UserConfig((config,))
     hop = resolve(Endpoint(name="alpha"), files)
     assert (hop.user, hop.port, hop.via and hop.via.name) == ("anna", 2200, "gate")
     assert hop.identities == (Path("~/k").expanduser(),)
     assert hop.known_hosts[0] == Path("~/kh").expanduser()
-    own = Endpoint(
-        name="alpha", user="otto", port=22, identity=(Path("/k"),), known_hosts=Path("/kh"), jump="none"
-    )
+    own = Endpoint(name="alpha", user="otto", port=22, identity=(Path("/k"),), known_hosts=Path("/kh"), jump="none")
     hop = resolve(own, files)
     assert (hop.user, hop.port, hop.via) == ("otto", 22, None)
     assert (hop.identities, hop.known_hosts) == ((Path("/k"),), (Path("/kh"),))
@@ -157,7 +167,9 @@ async def test_what_is_not_honoured_is_said(dialer: Dialer, make_dialer: MakeDia
     assert "KnownHostsCommand" in " ".join(make_dialer().warnings(Host(name="pve2", address="beta")))
 
 
-@pytest.mark.parametrize("line", ["Port many", "Compression perhaps", "Match nonsense x", 'User "unclosed', "Include 'x"])
+@pytest.mark.parametrize(
+    "line", ["Port many", "Compression perhaps", "Match nonsense x", 'User "unclosed', "Include 'x"]
+)
 async def test_a_broken_file_is_one_error_with_its_place(make_dialer: MakeDialer, config: Path, line: str) -> None:
     """Path and line are those of the user's file, not of our excerpt."""
     config.write_text("Host zeta\n User z\n" * 20 + f"Host alpha\n  {line}\n Port 22\n")

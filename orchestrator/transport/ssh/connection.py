@@ -21,7 +21,7 @@ _CLOSE_SECONDS = 2.0
 
 
 class SshRoute:
-    """One connection; sessions are opened on it as they are needed. `connections` is 1: it is never re-opened silently."""
+    """One connection, never re-opened silently; sessions are opened on it as they are needed."""
 
     def __init__(
         self,
@@ -90,6 +90,6 @@ class SshRoute:
         return ProtocolFailed(
             self.target,
             "the login works, but the server runs no command for this user",
-            hint="Look for `MaxSessions 0`, `ForceCommand`, a login shell that does not exist or `restrict` in authorized_keys.",
+            hint="Look for `MaxSessions 0`, `ForceCommand` and a login shell that does not exist.",
             evidence=error.reason,
         )

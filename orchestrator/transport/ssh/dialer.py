@@ -21,7 +21,7 @@ from gapline.orchestrator.transport.ssh.ignored import ignored_settings
 from gapline.orchestrator.transport.ssh.jumps import Jumps
 from gapline.orchestrator.transport.ssh.limits import Gates, raise_descriptor_limit
 from gapline.orchestrator.transport.ssh.login import Login
-from gapline.orchestrator.transport.ssh.prompts import Asker, LoginClock, Prompts
+from gapline.orchestrator.transport.ssh.prompts import Asker, LoginClock, Prompts, Waiting
 from gapline.orchestrator.transport.ssh.proxy import Proxy
 from gapline.orchestrator.transport.ssh.settings import SshSettings
 from gapline.orchestrator.transport.ssh.ssh_config import UserConfig
@@ -32,8 +32,15 @@ if TYPE_CHECKING:
     from gapline.orchestrator.inventory.host import Host
 
 _LOG = structlog.get_logger("gapline.ssh")
-# Known algorithms first, then every other one, so that a server with another key shows it instead of hanging up.
-_ALGORITHMS = "+ssh-ed25519,ecdsa-sha2-*,rsa-sha2-512,rsa-sha2-256,ssh-rsa,sk-*"
+# All that asyncssh knows, AES-GCM first: its ChaCha20 sets up new ciphers for every packet (a large share of a profile).
+_CIPHERS = (
+    "aes256-gcm@openssh.com",
+    "aes128-gcm@openssh.com",
+    "chacha20-poly1305@openssh.com",
+    "aes256-ctr",
+    "aes192-ctr",
+    "aes128-ctr",
+)
 
 
 class _Passing(Exception):
@@ -96,7 +103,6 @@ class Dialer:
         """
         hop = self._hop(host)
         known = self._known.about(hop.known_hosts, hop.key_name, hop.port)
-        wanted = [algorithm.decode() for key in known.keys for algorithm in key.sig_algorithms]
         tunnel = await self._jumps.before(host.name, hop, self._files)
         proxy = None
         try:
@@ -110,7 +116,7 @@ class Dialer:
                     sock=proxy.socket if proxy else None,
                     config=None,
                     options=self._options(hop),
-                    server_host_key_algs=",".join(wanted) or "default",
+                    server_host_key_algs=known.algorithms,
                 )
         except (OSError, asyncssh.Error, ValueError) as error:
             raise explain(host.name, hop, None, error, proxy_said=proxy.said if proxy else "").error from error
@@ -160,9 +166,8 @@ class Dialer:
         tunnel = await self._jumps.before(target, hop, self._files)
         gate = self._gates.at(hop.via or ("proxy" if hop.proxy else (hop.address, hop.port)))
         try:
-            async for attempt in stamina.retry_context(
-                on=_Passing, attempts=self._settings.attempts, timeout=None, wait_initial=0.3, wait_max=4.0, wait_jitter=0.7
-            ):
+            attempts = self._settings.attempts
+            async for attempt in stamina.retry_context(_Passing, attempts, None, 0.3, wait_max=4.0, wait_jitter=0.7):
                 with attempt:
                     async with gate:
                         return await self._log_in(target, hop, tunnel, attempt.num)
@@ -175,7 +180,8 @@ class Dialer:
     ) -> tuple[asyncssh.SSHClientConnection, Proxy | None]:
         clock = LoginClock(hop.endpoint.timeout)
         identities = self._identities.of(hop.identities, hop.certificates)
-        login = Login(target, hop, known=self._known, identities=identities, asker=self._asker, clock=clock)
+        known = self._known.about(hop.known_hosts, hop.key_name, hop.port)
+        login = Login(target, hop, known, identities, Waiting(self._asker, clock))
         log = _LOG.bind(target=target, address=hop.address, port=hop.port, user=hop.user, attempt=number)
         proxy: Proxy | None = None
         try:
@@ -214,7 +220,8 @@ class Dialer:
             agent_identities=login.agent_identities() if hop.identities_only and login.agent else None,
             known_hosts=login.known_hosts,
             host_key_alias=hop.key_name,
-            server_host_key_algs=() if hop.config.get("HostKeyAlgorithms") else _ALGORITHMS,
+            server_host_key_algs=() if hop.config.get("HostKeyAlgorithms") else login.known.algorithms,
+            encryption_algs=() if hop.config.get("Ciphers") else _CIPHERS,
             x509_trusted_certs=None,
             connect_timeout=None,
             login_timeout=0,
@@ -227,7 +234,7 @@ class Dialer:
         )
 
     def _options(self, hop: Hop) -> asyncssh.SSHClientConnectionOptions:
-        """asyncssh's options with the user's settings for this hop, already parsed: it parses no file again."""
+        """What the user's files say about this hop, already parsed, so that asyncssh parses no file again."""
         options = copy.copy(self._base)
         options.config = hop.config
         return options

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
 _UNROUTED = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 _SHED_HINT = (
-    "Too many logins at once (`MaxStartups`), a ban after failed logins (fail2ban, `PerSourcePenalties`), or an address "
+    "Too many logins at once (`MaxStartups`), a ban after failed ones (fail2ban, `PerSourcePenalties`), or an address "
     "that is not allowed (hosts.deny): see `journalctl -u ssh` on the server."
 )
 
@@ -42,7 +42,9 @@ class Fault:
     passing: bool = False
 
 
-def explain(target: str, hop: Hop, login: Login | None, error: Exception, *, proxy_said: str = "") -> Fault:
+def explain(  # noqa: PLR0911 - one return for each kind of exception is the plainest form
+    target: str, hop: Hop, login: Login | None, error: Exception, *, proxy_said: str = ""
+) -> Fault:
     """Sort an exception of one login. `login` is None when there was none yet."""
     place = f"{hop.address} port {hop.port}"
     match error:
@@ -75,10 +77,11 @@ def _not_authenticated(target: str, hop: Hop, login: Login | None, said: str) ->
     tried = login.tried if login is not None else "nothing"
     accepts = f"; it accepts {', '.join(login.accepts)}" if login is not None and login.accepts else ""
     locked = login is not None and login.has_locked_key
+    copy = f"`ssh-copy-id -i KEY.pub {hop.user}@{hop.address}` adds a key"
     hint = (
         "Put the encrypted key into the agent (`ssh-add`), or run gapline on a terminal and type its passphrase."
         if locked
-        else f"`ssh-copy-id -i KEY.pub {hop.user}@{hop.address}` adds a key; `user:` and `identity:` in the inventory choose."
+        else f"{copy}; `user:` and `identity:` in the inventory say who logs in and with which key."
     )
     return AuthenticationFailed(
         target, f"the server does not let {hop.user} in (tried: {tried}{accepts})", hint=hint, evidence=said

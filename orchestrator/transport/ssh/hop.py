@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.transport.ssh.host_keys import OPENSSH_FILES, SSH_PORT
+from gapline.orchestrator.transport.ssh.ssh_config import UserConfig, local_user
 
 if TYPE_CHECKING:
     from asyncssh.config import SSHClientConfig
 
     from gapline.orchestrator.inventory.host import Host
-    from gapline.orchestrator.transport.ssh.ssh_config import UserConfig
 
 _JUMP = re.compile(r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:@\[\]]+))(?::(?P<port>\d+))?")
 _DEFAULT_IDENTITIES = ("id_ed25519_sk", "id_ecdsa_sk", "id_ed25519", "id_ecdsa", "id_rsa")
@@ -48,7 +47,7 @@ class Endpoint:
         )
 
     def through(self, jump: str, before: str | None) -> Endpoint:
-        """A jump host on the way to this one. It inherits keys and known hosts, which the inventory sets for a whole site."""
+        """A jump host before this one. It inherits keys and known hosts, which an inventory sets for a whole site."""
         match = _JUMP.fullmatch(jump.strip())
         if match is None:
             hint = "Write user@host:port, and several with commas between them, nearest first."
@@ -104,7 +103,7 @@ def resolve(endpoint: Endpoint, files: UserConfig) -> Hop:
         config=config,
         address=address,
         port=port,
-        user=str(endpoint.user or config.get("User") or getpass.getuser()),
+        user=str(endpoint.user or config.get("User") or local_user()),
         key_name=str(config.get("HostKeyAlias") or address),
         known_hosts=_known_hosts(endpoint, config, address),
         identities=endpoint.identity or _identities(config),
@@ -175,5 +174,3 @@ def _paths(value: object) -> tuple[Path, ...]:
 
 def _port(value: object) -> int:
     return value if isinstance(value, int) else SSH_PORT
-
-

@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 
 _State = tuple[int, int] | None
 SSH_PORT = 22
+_PLAIN = (  # sshd_config(5), HostKeyAlgorithms: OpenSSH's own order
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+    "rsa-sha2-512",
+    "rsa-sha2-256",
+)
+_CERTIFICATES = tuple(f"{algorithm.removesuffix('@openssh.com')}-cert-v01@openssh.com" for algorithm in _PLAIN)
 OPENSSH_FILES = (  # ssh_config(5), UserKnownHostsFile and GlobalKnownHostsFile
     Path("~/.ssh/known_hosts"),
     Path("~/.ssh/known_hosts2"),
@@ -46,6 +57,17 @@ class Known:
 
     def __bool__(self) -> bool:
         return bool(self.keys or self.authorities)
+
+    @property
+    def algorithms(self) -> list[str]:
+        """What to ask the server for: certificates of a known authority, then known keys, then everything else.
+
+        Everything else, so that a server whose key has changed to another algorithm shows it. As asyncssh does it, such
+        a server finds nothing in common and hangs up without a word.
+        """
+        certificates = _CERTIFICATES if self.authorities else ()
+        known = (algorithm.decode("ascii") for key in self.keys for algorithm in key.sig_algorithms)
+        return list(dict.fromkeys((*certificates, *known, *_PLAIN)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +148,7 @@ def rejected(target: str, known: Known, offered: OfferedKey | None, said: str) -
     return HostKeyUnknown(
         target,
         f"the host key is not known: the server offers {shown}",
-        hint=f"Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the server, then `gapline trust {target}`.",
+        hint=f"Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub` there, then run `gapline trust {target}`.",
         evidence=offered.line,
     )
 
@@ -177,7 +199,7 @@ def _parse(file: Path) -> asyncssh.SSHKnownHosts:
     except FileNotFoundError:
         return asyncssh.SSHKnownHosts()
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", path=file, hint="Name another known_hosts file.") from error
+        raise ConfigError(f"cannot be read: {error.strerror}", path=file, hint="Name another file.") from error
     try:
         return asyncssh.import_known_hosts(text)
     except ValueError:

@@ -1,7 +1,8 @@
-"""The user's private keys: each file is read once per run, and its passphrase asked for once, whatever the number of hosts."""
+"""The user's private keys: each file is read once, and its passphrase asked for once, whatever the number of hosts."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -138,17 +139,14 @@ def _load(path: Path, certificates: tuple[Path, ...]) -> Identity:
 
 def _public(path: Path, data: bytes) -> asyncssh.SSHKey | None:
     """The public half: OpenSSH's own key format holds it in clear, other formats have it beside them as `.pub`."""
-    for read in (lambda: asyncssh.import_public_key(data), lambda: asyncssh.read_public_key(f"{path}.pub")):
-        try:
-            return read()
-        except (OSError, ValueError):
-            continue
+    with suppress(ValueError):
+        return asyncssh.import_public_key(data)
+    with suppress(OSError, ValueError):
+        return asyncssh.read_public_key(f"{path}.pub")
     return None
 
 
-def _certificate(
-    public: asyncssh.SSHKey | None, path: Path, named: tuple[Path, ...]
-) -> asyncssh.SSHCertificate | None:
+def _certificate(public: asyncssh.SSHKey | None, path: Path, named: tuple[Path, ...]) -> asyncssh.SSHCertificate | None:
     for file in (*named, Path(f"{path}-cert.pub")):
         try:
             certificate = asyncssh.read_certificate(str(file))

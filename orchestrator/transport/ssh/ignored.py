@@ -40,11 +40,15 @@ _IGNORED: dict[str, tuple[str, frozenset[str]]] = {
 def ignored_settings(blocks: Sequence[Block]) -> tuple[str, ...]:
     """One line for each of them that can concern a host, with its place."""
     return tuple(
-        f"{shown(line.path)}:{line.number}: `{line.text}` is not honoured{_condition(block)}: {_IGNORED[line.keyword][0]}"
+        f"{_place(line)}: `{line.text}` is not honoured{_condition(block)}: {_IGNORED[line.keyword][0]}"
         for block in blocks
         for line in block.lines
         if _matters(line)
     )
+
+
+def _place(line: ConfigLine) -> str:
+    return f"{shown(line.path)}:{line.number}"
 
 
 def _matters(line: ConfigLine) -> bool:

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     Reach = Callable[[str, Hop], Awaitable[tuple[asyncssh.SSHClientConnection, Proxy | None]]]
 
 _CLOSE_SECONDS = 2.0
-_MAX_DEPTH = 8
 
 
 class Jumps:
-    """The connections to jump hosts, made when first needed. One that cannot be reached is not tried again for every host."""
+    """The connections to jump hosts, made when first needed. One that fails is not tried again for every target."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach

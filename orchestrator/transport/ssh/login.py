@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import asyncssh
 
-from gapline.orchestrator.transport.ssh.host_keys import Known, KnownHosts, OfferedKey, describe
+from gapline.orchestrator.transport.ssh.host_keys import Known, OfferedKey, describe
 from gapline.orchestrator.transport.ssh.identities import Identity, LockedKeyPair, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gapline.orchestrator.transport.ssh.hop import Hop
-    from gapline.orchestrator.transport.ssh.prompts import Asker, LoginClock
+    from gapline.orchestrator.transport.ssh.prompts import Asker, Waiting
 
 _TRIES = 3  # as ssh(1): NumberOfPasswordPrompts
 
@@ -21,23 +21,15 @@ _TRIES = 3  # as ssh(1): NumberOfPasswordPrompts
 class Login(asyncssh.SSHClient):
     """What happens between the TCP connection and the first session."""
 
-    def __init__(
-        self,
-        target: str,
-        hop: Hop,
-        *,
-        known: KnownHosts,
-        identities: tuple[Identity, ...],
-        asker: Asker,
-        clock: LoginClock,
-    ) -> None:
+    def __init__(self, target: str, hop: Hop, known: Known, identities: tuple[Identity, ...], waiting: Waiting) -> None:
         self.hop = hop
-        self.known: Known = known.about(hop.known_hosts, hop.key_name, hop.port)
+        self.known = known
         self.offered: OfferedKey | None = None
         self.accepts: list[str] = []  # authentication methods that the server named
         self.methods: list[str] = []  # the ones that were tried
         self.began = False  # authentication has begun, so the server's key was accepted
-        self._target, self._identities, self._asker, self._clock = target, identities, asker, clock
+        self._target, self._identities = target, identities
+        self._asker, self._clock = waiting.asker, waiting.clock
         self._connection: asyncssh.SSHClientConnection | None = None
         self._questions = 0
 
@@ -56,7 +48,8 @@ class Login(asyncssh.SSHClient):
         """The keys and methods that were offered, for people: file names and kinds, nothing secret."""
         keys = [_offered(identity, self._asker) for identity in self._identities]
         agent = [f"keys of the agent at {self.agent}"] if self.agent else []
-        return ", ".join([*agent, *keys, *(method for method in self.methods if method != "publickey")]) or "no key at all"
+        others = [method for method in self.methods if method != "publickey"]
+        return ", ".join([*agent, *keys, *others]) or "no key at all"
 
     @property
     def has_locked_key(self) -> bool:
@@ -69,10 +62,11 @@ class Login(asyncssh.SSHClient):
 
     def keys(self) -> list[object]:
         """The keys to try, opened ones first; encrypted ones only where a person can open them."""
-        pairs: list[object] = []
-        for identity in self._identities:
-            if identity.key is not None:
-                pairs.append((identity.key, identity.certificate) if identity.certificate else identity.key)
+        pairs: list[object] = [
+            (identity.key, identity.certificate) if identity.certificate else identity.key
+            for identity in self._identities
+            if identity.key is not None
+        ]
         for identity in self._identities:
             if identity.locked and identity.public is not None and self._asker and not identity.withheld:
                 ways = (True, False) if identity.certificate else (False,)

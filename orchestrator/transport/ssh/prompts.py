@@ -1,9 +1,9 @@
-"""Questions to the person at the terminal: passphrases, passwords, one-time codes. Answers are never stored or logged."""
+"""Questions to the person at the terminal: passphrases, passwords, codes. Answers are never stored or logged."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
@@ -19,7 +19,7 @@ class Prompts(Protocol):
 
 
 class Asker:
-    """Asks one question at a time, however many hosts wait, and stops the clock of the login that has to wait for it."""
+    """Asks one question at a time, however many hosts wait."""
 
     def __init__(self, prompts: Prompts | None) -> None:
         self._prompts = prompts
@@ -28,21 +28,12 @@ class Asker:
     def __bool__(self) -> bool:
         return self._prompts is not None
 
-    @property
-    def turn(self) -> anyio.Lock:
-        """Held while a question is open."""
-        return self._turn
-
     async def ask(self, question: str, *, echo: bool = False) -> str | None:
-        """Ask, when it is our turn. Servers choose part of the text, so control characters do not reach the terminal."""
-        async with self._turn:
-            return await self.ask_now(question, echo=echo)
-
-    async def ask_now(self, question: str, *, echo: bool = False) -> str | None:
-        """Ask at once; for callers that hold `turn` already."""
+        """Ask when it is our turn. Servers choose part of the text: control characters do not reach the terminal."""
         if self._prompts is None:
             return None
-        return await self._prompts.ask(_CONTROL.sub(" ", question)[:300].strip(), echo=echo)
+        async with self._turn:
+            return await self._prompts.ask(_CONTROL.sub(" ", question)[:300].strip(), echo=echo)
 
 
 class LoginClock:
@@ -61,4 +52,9 @@ class LoginClock:
         self.scope.deadline = anyio.current_time() + self._seconds
 
 
-Clock = Callable[[], LoginClock]
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Who may be asked during a login, and the clock to stop meanwhile."""
+
+    asker: Asker
+    clock: LoginClock

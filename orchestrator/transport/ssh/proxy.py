@@ -50,7 +50,7 @@ class Proxy:
             raise
         finally:
             theirs.close()
-        ours.setblocking(False)
+        ours.setblocking(False)  # noqa: FBT003 - its signature
         return cls(process, ours)
 
     @property
@@ -75,5 +75,3 @@ class Proxy:
         stderr = self._process.stderr
         while stderr is not None and (data := await stderr.read(_KEPT)):
             self._said = (self._said + data)[-_KEPT:]
-
-

@@ -6,6 +6,7 @@ asyncssh parses all of the file for every connection: 60 ms per host with a thou
 
 from __future__ import annotations
 
+import functools
 import getpass
 import re
 import shlex
@@ -52,6 +53,12 @@ class Block:
     head: str
     only_for: frozenset[str] | None = None
     lines: list[ConfigLine] = field(default_factory=list)
+
+
+@functools.cache
+def local_user() -> str:
+    """Who runs this; looked up once, since it can cost a question to a directory server."""
+    return getpass.getuser()
 
 
 class UserConfig:
@@ -144,7 +151,7 @@ def _pass(
 ) -> SSHClientConfig:
     """One pass of the parser; a `Match final` needs a second one, which knows the first (ssh_config(5), Match)."""
     final = before is not None
-    who = (getpass.getuser(), user or (), name, port or ())
+    who = (local_user(), user or (), name, port or ())
     config = SSHClientConfig.load(before, list(paths), final, False, final, *who)  # noqa: FBT003 - its signature
     assert isinstance(config, SSHClientConfig)  # noqa: S101 - `load` is declared on its base class
     return config
