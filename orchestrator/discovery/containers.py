@@ -23,7 +23,10 @@ CONTAINERS = Script(
     # LXC prints the names ("State:") even when told not to humanise; a stopped container has no pid.
     '  set -- "$1" "$2" $($T lxc-info -n "$1" -s -p -H 2>/dev/null | sed "s/^[A-Za-z]*: *//")\n'
     '  printf "ct|%s|%s|%s|%s\\n" "$1" "${3:-UNKNOWN}" "${4:-}" "$2"\n'
-    '  grep -n -i -E "^\\[|nvidia|devices\\.allow|^dev[0-9]+:" "$2" 2>/dev/null | while IFS= read -r l; do\n'
+    # Notes and the values of environments can hold secrets and stay where they are.
+    '  grep -n -i -E "^\\[|nvidia|devices\\.allow|^dev[0-9]+:" "$2" 2>/dev/null | grep -v -E "^[0-9]+:[[:space:]]*#" |'
+    ' sed -E -e "s/(lxc\\.environment[^=:]*[=:][[:space:]]*[A-Za-z0-9_]*).*/\\1/"'
+    ' -e "s/((pass(word|wd)?|secret|token|credentials)=)[^,[:space:]]*/\\1/g" | while IFS= read -r l; do\n'
     '    printf "cf|%s|%s\\n" "$1" "$l"\n'
     "  done\n"
     '  case ${4:-} in ""|*[!0-9]*) ;; *)\n'
@@ -53,6 +56,9 @@ SOURCES: Mapping[str, Source] = {"containers": CONTAINERS, "devices": DEVICES}
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RECORD = re.compile(rf"({NAME.pattern})\|([^|]*)\|([^|]*)\|(/[A-Za-z0-9._/-]{{1,200}})")
+_NVIDIA = re.compile(r"dev/nvidia|hooks/nvidia|\bNVIDIA_")
+"""A node, LXC's own hook, or the variables that this hook reads; not the name of a container, nor a tag."""
+_PID = re.compile(r"[1-9][0-9]{0,9}")
 _CGROUP_LINE = re.compile(r"(\d+):([^:]*):(/.*)")
 NVIDIA_MAJOR = 195  # fixed for nvidia0…, nvidiactl and nvidia-modeset (open-gpu-kernel-modules, nv-chardev-numbers.h)
 
@@ -98,7 +104,8 @@ def containers(captures: Mapping[str, Capture]) -> Containers:
         return Containers((), Problem(kind=ProblemKind.DENIED, detail="only root can list containers", hint=hint))
     majors = _nvidia_majors(captures["devices"])
     processes = _gpu_processes(lines)
-    seen = tuple(_with_gpu(found, lines, majors, processes) for found in _records(lines))
+    records = {found.name: found for found in reversed(tuple(_records(lines)))}  # the first of a name counts
+    seen = tuple(_with_gpu(found, lines, majors, processes) for found in reversed(records.values()))
     problem = listing.problem
     if problem is None and lines[-1:] != ["end"]:
         problem = Problem(kind=ProblemKind.UNREADABLE, detail="the list of containers is incomplete")
@@ -113,7 +120,7 @@ def _records(lines: list[str]) -> Iterator[SeenContainer]:
             continue
         name, state, init, config = record.groups()
         known = State(state) if state in State.__members__ else State.CHANGING
-        pid = init if init.isdecimal() and known in (State.RUNNING, State.FROZEN) else ""
+        pid = init if _PID.fullmatch(init) and known in (State.RUNNING, State.FROZEN) else ""
         yield SeenContainer(name, known, pid, config, _limit_cgroup(name, lines) if pid else "", "")
 
 
@@ -152,7 +159,7 @@ def _gpu_processes(lines: list[str]) -> tuple[tuple[str, str], ...]:
         kind, _, rest = line.partition("|")
         pid, _, cgroup = rest.partition("|")
         match = _CGROUP_LINE.fullmatch(cgroup)
-        if kind == "gp" and pid.isdecimal() and match:
+        if kind == "gp" and _PID.fullmatch(pid) and match:
             found.append((pid, match[3]))
     return tuple(found)
 
@@ -166,7 +173,7 @@ def _with_gpu(
     for line in _current_config(found.name, lines):
         text = line.partition(":")[2]
         rule = re.search(r"devices\.allow\s*[=:]\s*c\s+(\d+):", text)
-        if "nvidia" in text.lower() or (rule and rule[1] in majors):
+        if _NVIDIA.search(text) or (rule and rule[1] in majors):
             return replace(found, gpu=f"its configuration names an NVIDIA node or major: {text.strip()[:120]}")
     return found
 
