@@ -102,14 +102,12 @@ def host_lanes(plan: Plan, host: Host) -> Lanes:
 
 
 def container_items(plan: Plan, host: Host, container: SeenContainer) -> tuple[Item, ...]:
-    """The readings of one container, those from its host first."""
+    """The readings of one container: those from its host, the proof that it was there, those inside."""
     target = f"{host.name}/{container.name}"
     binding = Binding(container.name, container.init, container.config, container.cgroup)
-    sources = _distinct(*(agent.sources.values() for agent in plan.readers(Scope.CONTAINER)))
-    ordered = sorted(sources, key=lambda source: source.vantage is Vantage.INSIDE)
     return tuple(
         Item(target, source, binding, container.name if source.vantage is Vantage.INSIDE else None)
-        for source in ordered
+        for source in all_sources(plan.agents, Scope.CONTAINER)
     )
 
 
@@ -143,7 +141,13 @@ def _distinct(*groups: Iterable[Source]) -> Iterator[Source]:
 
 
 def all_sources(agents: Sequence[AnyAgent], scope: Scope) -> tuple[Source, ...]:
-    """Every source that agents of one kind would read, for printing a plan."""
-    own = (agent.sources.values() for agent in agents if isinstance(agent, Agent) and agent.scope is scope)
-    survey = SURVEY.values() if scope is Scope.HOST else ()
-    return tuple(_distinct(survey, *own))
+    """Every source that is read for the agents of one kind, each once; for containers in the order of reading."""
+    own = _distinct(*(agent.sources.values() for agent in agents if isinstance(agent, Agent) and agent.scope is scope))
+    if scope is Scope.HOST:
+        return tuple(_distinct(SURVEY.values(), own))
+    outside: list[Source] = []
+    inside: list[Source] = []
+    for source in own:
+        (inside if _inside(source) else outside).append(source)
+    proof = (PRESENT,) if any("{init}" in source.key for source in outside) else ()
+    return tuple(_distinct(outside, proof, inside))

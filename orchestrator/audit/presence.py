@@ -19,26 +19,32 @@ class Presence:
 
     def __init__(self) -> None:
         self._held: dict[str, list[Capture]] = {}
-        self._gone: dict[str, bool] = {}
+        self._proof: dict[str, Problem | None] = {}  # why a container's proof is missing; None: it was there
 
     def pass_on(self, capture: Capture) -> Iterator[Capture]:
         """The captures that can be trusted now: this one, or this one and those that waited for it."""
         target = capture.target
         if capture.source == PRESENT.key:
-            self._gone[target] = capture.problem is not None
+            self._proof[target] = capture.problem
             yield from (self._as_it_was(held) for held in self._held.pop(target, []))
             yield capture
-        elif "{init}" in capture.source and _missing(capture) and target not in self._gone:
+        elif "{init}" in capture.source and _missing(capture) and target not in self._proof:
             self._held.setdefault(target, []).append(capture)
         else:
             yield capture
 
     def _as_it_was(self, capture: Capture) -> Capture:
-        if not self._gone[capture.target]:
+        problem = self._proof[capture.target]
+        if problem is None:
             return capture
-        detail = "the container stopped or restarted while it was read"
-        hint = "Run its agents again when it is up."
-        return replace(capture, problem=Problem(kind=ProblemKind.NOT_RUNNING, detail=detail, hint=hint))
+        if problem.kind in _ABSENT:
+            detail = "the container stopped or restarted while it was read"
+            hint = "Run its agents again when it is up."
+            problem = Problem(kind=ProblemKind.NOT_RUNNING, detail=detail, hint=hint)
+        return replace(capture, problem=problem)
+
+
+_ABSENT = frozenset({ProblemKind.MISSING, ProblemKind.NOT_RUNNING})
 
 
 def _missing(capture: Capture) -> bool:
