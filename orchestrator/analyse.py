@@ -9,14 +9,14 @@ from gapline.orchestrator.model.agent import Agent, Facts, PairAgent
 from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.errors import CollectError, NotApplicableError, ParseError
 from gapline.orchestrator.model.limit import Limits
-from gapline.orchestrator.model.outcome import Fact, NotApplicable, Outcome, Unknown
+from gapline.orchestrator.model.outcome import Fact, Found, NotApplicable, Outcome, Passed, Unknown
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 
 
 def analyse(agent: Agent[Any], captures: Captures, limits: Limits) -> Outcome:
     """One agent's outcome on one target. Never raises: also a bug in an agent concerns that agent only."""
     try:
-        return agent.judge(agent.parse(captures), limits)
+        return _sound(agent.judge(agent.parse(captures), limits))
     except CollectError as error:
         return Unknown(_placed(error))
     except ParseError as error:
@@ -38,7 +38,7 @@ def analyse_pair(pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outco
         elif kind in pair.needs:
             return _without(agent, outcome)
     try:
-        return pair.judge(Facts(facts), limits)
+        return _sound(pair.judge(Facts(facts), limits))
     except Exception as error:  # noqa: BLE001 - as above
         return Unknown(_defect(pair.id, error))
 
@@ -52,8 +52,21 @@ def _without(agent: str, outcome: Outcome | None) -> Outcome:
                 Problem(kind=problem.kind, detail=f"{agent} is unknown: {problem.detail}", hint=problem.hint)
             )
         case _:
-            detail = f"{agent} did not run"
-            return Unknown(Problem(kind=ProblemKind.UNSEEN, detail=detail, hint=f"Run it too: --agent {agent}"))
+            detail = f"no agent gave the fact {agent}"
+            return Unknown(Problem(kind=ProblemKind.UNSEEN, detail=detail, hint="Run the agent that gives it too."))
+
+
+def _sound(outcome: Outcome) -> Outcome:
+    """The outcome, if it is one that can be written down.
+
+    Raises:
+        TypeError, ValueError: it is none; that is the agent's bug.
+    """
+    if not isinstance(outcome, Passed | Found | NotApplicable | Unknown):
+        raise TypeError(f"judge gave {type(outcome).__name__}, which is no outcome")
+    if isinstance(outcome, Found) and not outcome.findings:
+        raise ValueError("judge gave Found without a finding")
+    return outcome
 
 
 def _placed(error: CollectError) -> Problem:
