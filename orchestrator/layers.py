@@ -41,13 +41,13 @@ def _verdict(layer: Layer, targets: Sequence[TargetEntry], outcomes: Sequence[Ou
     looked = [outcome for outcome in outcomes if outcome.status in (Status.PASSED, Status.FOUND)]
     if not looked:
         return Verdict.NOT_TESTED, _why_not(layer, targets, outcomes)
-    unknown = [outcome for outcome in outcomes if outcome.status is Status.UNKNOWN]
-    if unknown:
-        first = unknown[0]
-        return (
-            Verdict.NOT_TESTED,
-            f"{_count(len(unknown), 'answer')} missing: {first.agent} on {first.target}: {first.reason}",
-        )
+    gaps = [
+        (outcome, outcome.problem or outcome.unseen[0]) for outcome in outcomes if outcome.problem or outcome.unseen
+    ]
+    if gaps:
+        first, problem = gaps[0]
+        missing = f"{_count(len(gaps), 'answer')} missing or incomplete"
+        return Verdict.NOT_TESTED, f"{missing}: {first.agent} on {first.target}: {problem.detail}"
     agents, seen = {outcome.agent for outcome in looked}, {outcome.target for outcome in looked}
     return (
         Verdict.CLEARED,

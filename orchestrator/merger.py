@@ -101,7 +101,9 @@ def _worth_naming(finding: Finding) -> bool:
 
 
 def _failed(outcome: OutcomeEntry) -> bool:
-    return outcome.problem is not None and outcome.problem.kind not in _LEFT_ALONE
+    """Whether it, or a part of it, could not be seen."""
+    problems = (outcome.problem, *outcome.unseen)
+    return any(problem is not None and problem.kind not in _LEFT_ALONE for problem in problems)
 
 
 def _reported(target: str, outcome: Outcome) -> tuple[ReportedFinding, ...]:
