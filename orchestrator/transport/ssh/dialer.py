@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gapline.orchestrator.inventory.host import Host
 
 _LOG = structlog.get_logger("gapline.ssh")
-# All that asyncssh knows, AES-GCM first: its ChaCha20 sets up new ciphers for every packet (a large share of a profile).
+# All that asyncssh knows, AES-GCM first: its ChaCha20 sets up new ciphers for every packet (seen in a profile).
 _CIPHERS = (
     "aes256-gcm@openssh.com",
     "aes128-gcm@openssh.com",
