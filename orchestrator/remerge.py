@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from gapline.orchestrator.merger import merge
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.outcome import Status
-from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, TargetEntry
+from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, TargetEntry, Times
 
 
 class State(StrEnum):
@@ -51,8 +52,9 @@ _Key = tuple[str, str]  # target, agent
 def remerge(old: Run, new: Run) -> Run:
     """The old run with the new answers in it.
 
-    An answer that is unknown now does not displace one that was known: that one stays, a run older, and says that it
-    could not be seen again.
+    What was known is not displaced by what could not be seen: a known answer stays, a run older, where the new one is
+    unknown; so do findings where the question does not arise any more, and single findings where the new answer could
+    not see everything.
     """
     shift = len(old.run.snapshots)
     fresh = {_key(entry): _shifted(entry, shift) for entry in new.outcomes}
@@ -70,6 +72,39 @@ def remerge(old: Run, new: Run) -> Run:
     return merged.model_copy(update={"ceiling": old.ceiling, "waterfall": old.waterfall})
 
 
+def with_unanswered(old: Run, new: Run, asked: Callable[[OutcomeEntry], bool]) -> Run:
+    """The new run with an unknown answer for each old one that was asked again and did not come.
+
+    So it is with the containers of a host that was not reached, or that lists one of them no longer.
+    """
+    answered = {_key(entry) for entry in new.outcomes}
+    problems = {target.id: target.problem for target in new.targets}
+    missing = [
+        _unanswered(entry, problems.get(entry.target.partition("/")[0]))
+        for entry in old.outcomes
+        if _key(entry) not in answered and asked(entry)
+    ]
+    return merge(new.run, new.targets, [*new.outcomes, *missing]) if missing else new
+
+
+def _unanswered(old: OutcomeEntry, problem: Problem | None) -> OutcomeEntry:
+    gone = Problem(kind=ProblemKind.UNSEEN, detail=f"{old.target} was not looked at", hint="See `gapline discover`.")
+    seen = problem or gone
+    return old.model_copy(
+        update={
+            "status": Status.UNKNOWN,
+            "reason": seen.detail,
+            "problem": seen,
+            "unseen": (),
+            "times": Times(planned=0.0, collected=None, judged=None),
+            "snapshot": None,
+            "age": 0,
+            "fact": None,
+            "findings": (),
+        }
+    )
+
+
 def changes(old: Run, new: Run) -> Changes:
     """What became of every finding of the agents that ran again, worst first."""
     before = {_key(entry): entry for entry in old.outcomes}
@@ -81,7 +116,7 @@ def changes(old: Run, new: Run) -> Changes:
 
 def _of_outcome(before: OutcomeEntry | None, after: OutcomeEntry) -> Iterator[Change]:
     was, now = _by_fingerprint(before), _by_fingerprint(after)
-    seen = after.status in (Status.PASSED, Status.FOUND)
+    seen = _all_seen(after)
     for fingerprint in {**was, **now}:
         old, new = was.get(fingerprint), now.get(fingerprint)
         yield Change(
@@ -104,12 +139,25 @@ def _by_fingerprint(entry: OutcomeEntry | None) -> Mapping[str, ReportedFinding]
     return {finding.fingerprint: finding for finding in entry.findings} if entry is not None else {}
 
 
+def _all_seen(entry: OutcomeEntry) -> bool:
+    """Whether a finding that is not there is gone: not so where a part was not seen, or nobody had to look."""
+    return entry.status is Status.PASSED or (entry.status is Status.FOUND and not entry.unseen)
+
+
 def _renewed(old: OutcomeEntry, fresh: OutcomeEntry | None) -> OutcomeEntry:
     aged = old.model_copy(update={"age": old.age + 1})
     if fresh is None:
         return aged
-    if fresh.status is Status.UNKNOWN and old.status in (Status.PASSED, Status.FOUND) and fresh.problem is not None:
+    known = old.status in (Status.PASSED, Status.FOUND)
+    if fresh.status is Status.UNKNOWN and known and fresh.problem is not None:
         return aged.model_copy(update={"unseen": (*old.unseen, fresh.problem)})
+    if fresh.status is Status.NOT_APPLICABLE and old.findings:
+        moot = Problem(kind=ProblemKind.UNSEEN, detail=f"does not apply any more: {fresh.reason}")
+        return aged.model_copy(update={"unseen": (*old.unseen, moot)})
+    if fresh.status is Status.FOUND and fresh.unseen:
+        present = _by_fingerprint(fresh)
+        lost = (finding for finding in old.findings if finding.fingerprint not in present)
+        return fresh.model_copy(update={"findings": (*fresh.findings, *lost)})
     return fresh
 
 

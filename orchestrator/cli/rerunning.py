@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.text import Text
 
 from gapline.orchestrator.cli import request
-from gapline.orchestrator.cli.auditing import collect, write
+from gapline.orchestrator.cli.auditing import collect, remember_or_warn, write
 from gapline.orchestrator.cli.registry import all_agents
 from gapline.orchestrator.cli.reporting import folder_of
 from gapline.orchestrator.cli.routes import Ways, routes
 from gapline.orchestrator.cli.selection import Selection, hosts_of, plan_of
 from gapline.orchestrator.inventory.host import ContainerEntry, Host
+from gapline.orchestrator.model.agent import Scope
 from gapline.orchestrator.model.errors import PlanError
-from gapline.orchestrator.model.run import Run
-from gapline.orchestrator.paths import state_path
+from gapline.orchestrator.model.run import OutcomeEntry, Run
 from gapline.orchestrator.plan import Plan, with_pairs
 from gapline.orchestrator.playbook.load import load
 from gapline.orchestrator.playbook.select import select_agents
-from gapline.orchestrator.remerge import Changes, State, changes, remerge
-from gapline.orchestrator.run_folder import RunFolder, remember
+from gapline.orchestrator.remerge import Changes, State, changes, remerge, with_unanswered
+from gapline.orchestrator.run_folder import RunFolder
 from gapline.orchestrator.yaml_document.faults import did_you_mean
 from gapline.reports.visible import visible
 
@@ -43,7 +43,7 @@ def rerun(agents: Sequence[str], targets: Sequence[str], path: Path | None, *, a
     selection = request.recall(folder)
     hosts = hosts_of(selection.targets, selection.fleet)
     changed, new = rerun_into(folder, old, rerun_plan(old, selection, hosts, agents, targets))
-    remember(state_path(), folder)
+    remember_or_warn(folder)
     if as_json:
         click.echo(changed.model_dump_json(indent=1))
     else:
@@ -53,7 +53,8 @@ def rerun(agents: Sequence[str], targets: Sequence[str], path: Path | None, *, a
 
 def rerun_into(folder: RunFolder, old: Run, plan: Plan, ways: Ways = routes) -> tuple[Changes, Run]:
     """Run the plan and merge it into the folder's run; what changed, and the fresh part alone."""
-    new = collect(plan, folder, synthetic=old.run.synthetic, ways=ways)
+    fresh = collect(plan, folder, synthetic=old.run.synthetic, ways=ways)
+    new = with_unanswered(old, fresh, lambda entry: _is_asked(plan, entry))
     write(remerge(old, new), folder)
     return changes(old, new), new
 
@@ -68,7 +69,21 @@ def rerun_plan(
     """
     everyone = all_agents()
     chosen = with_pairs(select_agents(load(selection.playbook), everyone, tuple(agents)), everyone)
-    return plan_of(replace(selection, agents=()), _restricted(old, hosts, targets), only=chosen)
+    wanted = _restricted(old, hosts, targets)
+    if not any(host.host_too for host in wanted) and all(agent.scope is Scope.HOST for agent in chosen):
+        hint = "Name the host, or an agent that looks at containers: see `gapline agents`."
+        raise PlanError(f"{', '.join(agents)} looks at hosts, not at {', '.join(targets) or 'containers'}", hint=hint)
+    return plan_of(replace(selection, agents=()), wanted, only=chosen)
+
+
+def _is_asked(plan: Plan, entry: OutcomeEntry) -> bool:
+    """Whether the plan would have asked for this answer, had its target been there."""
+    name, _, container = entry.target.partition("/")
+    host = next((host for host in plan.hosts if host.name == name), None)
+    if host is None or entry.agent not in {agent.id for agent in plan.agents}:
+        return False
+    listed = {one.name for one in host.containers} if isinstance(host.containers, tuple) else None
+    return host.host_too if not container else listed is None or container in listed
 
 
 def _restricted(old: Run, hosts: Sequence[Host], targets: Sequence[str]) -> tuple[Host, ...]:
