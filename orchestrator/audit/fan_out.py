@@ -14,10 +14,11 @@ import structlog
 from gapline import __version__
 from gapline.orchestrator.audit.entries import host_entry
 from gapline.orchestrator.audit.host_audit import AuditedTarget, Connect, HostAudit
-from gapline.orchestrator.audit.progress import HostFinished, Observe
+from gapline.orchestrator.audit.log import log_event
+from gapline.orchestrator.audit.progress import Event, HostFinished, Observe
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.merger import merge, outcome_entry
-from gapline.orchestrator.model.errors import AuditError
+from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import Header, OutcomeEntry, Run, TargetEntry
 from gapline.orchestrator.plan import Plan
@@ -55,8 +56,12 @@ async def audit(
     of_host: dict[str, list[tuple[TargetEntry, list[OutcomeEntry]]]] = {}
     index = 0 if circumstances.snapshot is not None else None
 
+    def tell(event: Event) -> None:
+        log_event(event)
+        observe(event)
+
     async def one(host: Host) -> None:
-        results = await _host(plan, host, connect, lambda: monotonic() - origin, observe)
+        results = await _host(plan, host, connect, lambda: monotonic() - origin, tell)
         of_host[host.name] = [_written(result, keep, index) for result in results]
 
     async with anyio.create_task_group() as tasks:
@@ -86,8 +91,8 @@ async def _host(
 ) -> tuple[AuditedTarget, ...]:
     try:
         return await HostAudit(plan, host, connect, clock, observe).run()
-    except AuditError:
-        raise
+    except ConfigError:
+        raise  # nobody's fault but the user's, and the same for all hosts
     except Exception as error:  # noqa: BLE001 - a bug that one host brings out must not end the others' audit
         _log.exception("host.defect", target=host.name)
         problem = Problem(

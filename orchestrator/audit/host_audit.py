@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gapline.orchestrator.audit.entries import absent_entry, container_entry, host_entry
+from gapline.orchestrator.audit.log import log_capture
 from gapline.orchestrator.audit.pair_desk import PairDesk
 from gapline.orchestrator.audit.presence import Presence
 from gapline.orchestrator.audit.progress import AgentJudged, HostFinished, HostStarted, Observe, TargetPlanned
@@ -165,6 +166,7 @@ class HostAudit:
         if capture.source == IDENTITY.key:
             self._met_at = time()
         for released in self._presence.pass_on(capture):
+            log_capture(released)
             self._desks[released.target].receive(released)
         for pair in self._pairs:
             pair.look()

@@ -15,6 +15,7 @@ from gapline.orchestrator.audit.host_audit import Connect
 from gapline.orchestrator.inventory.host import Host, Reach
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.errors import DefectError
+from gapline.orchestrator.run_log import quiet_unless_logged
 from gapline.orchestrator.snapshot import Snapshot, read
 from gapline.orchestrator.transport.local import LocalRoute
 from gapline.orchestrator.transport.replay import ReplayRoute
@@ -44,6 +45,7 @@ class TerminalPrompts:
 
 def dialer() -> Dialer:
     """A dialer that asks questions if somebody is there to answer them."""
+    quiet_unless_logged()
     return Dialer(prompts=TerminalPrompts() if sys.stdin.isatty() and sys.stderr.isatty() else None)
 
 
