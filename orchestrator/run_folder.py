@@ -98,11 +98,19 @@ def default_path(state: Path, started: datetime) -> Path:
 
 
 def remember(state: Path, folder: RunFolder) -> None:
-    """Make this the last run, which `gapline rerun` and `gapline report` take by default."""
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = state / f"{_LAST}.new"
-    new.write_text(f"{folder.path}\n", encoding="utf-8")
-    new.replace(state / _LAST)
+    """Make this the last run, which `gapline rerun` and `gapline report` take by default.
+
+    Raises:
+        ConfigError: the state directory cannot be written.
+    """
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = state / f"{_LAST}.new"
+        new.write_text(f"{folder.path}\n", encoding="utf-8")
+        new.replace(state / _LAST)
+    except OSError as error:
+        hint = "Set GAPLINE_STATE to a directory that you can write to, or name the run with --run."
+        raise ConfigError(f"cannot be written: {error.strerror}", path=state, hint=hint) from error
 
 
 def last(state: Path) -> RunFolder:

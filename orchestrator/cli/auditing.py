@@ -20,6 +20,7 @@ from gapline.orchestrator.cli.context import SnapshotContext
 from gapline.orchestrator.cli.progress import watching
 from gapline.orchestrator.cli.routes import Ways, routes, ssh_warnings
 from gapline.orchestrator.cli.selection import Selection
+from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.model.run import Run
 from gapline.orchestrator.paths import state_path
 from gapline.orchestrator.plan import Plan
@@ -42,11 +43,11 @@ def audit_into(
     for warning in ssh_warnings(plan.hosts):
         click.echo(f"warning: {warning}", err=True)
     folder = make(out or default_path(state_path(), now))
-    run = collect(plan, folder, synthetic=synthetic)
-    write(run, folder)
     if selection is not None:
         request.keep(selection, folder)
-    remember(state_path(), folder)
+    run = collect(plan, folder, synthetic=synthetic)
+    write(run, folder)
+    remember_or_warn(folder)
     if as_json:
         click.echo(json.text(run))
     else:
@@ -66,6 +67,14 @@ def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False, ways: Way
 async def _audit(plan: Plan, keep: SnapshotWriter, circumstances: Circumstances, observe: Observe, ways: Ways) -> Run:
     async with ways() as connect:
         return await audit(plan, connect, keep=keep, circumstances=circumstances, observe=observe)
+
+
+def remember_or_warn(folder: RunFolder) -> None:
+    """Make it the last run. That this fails costs the next command an argument, and not this one its result."""
+    try:
+        remember(state_path(), folder)
+    except ConfigError as error:
+        click.echo(f"warning: not noted as the last run: {error}; {error.hint}", err=True)
 
 
 def write(run: Run, folder: RunFolder) -> None:

@@ -53,7 +53,7 @@ def demonstrate(directory: Path | None, *, as_json: bool) -> int:
 def audit_fleet(folder: RunFolder, fleet: Path = FLEET) -> Run:
     """Audit the example's host as it is in the morning, and write run and report."""
     with serving(fleet) as server:
-        run = collect(plan_of(_EVERYTHING, (server.host(_HOST),)), folder, synthetic=True, ways=_loopback)
+        run = collect(plan_of(_EVERYTHING, (server.host(_HOST),)), folder, synthetic=True, ways=loopback)
     write(run, folder)
     return run
 
@@ -62,7 +62,7 @@ def rerun_repaired(folder: RunFolder, run: Run) -> None:
     """Run the agent that verifies the repair, merge it into the folder's run, and print what changed."""
     with serving(FLEET, REPAIRED) as server:
         plan = rerun_plan(run, _EVERYTHING, (server.host(_HOST),), (_AGENT,), (_CONTAINER,))
-        tell_changes(*rerun_into(folder, run, plan, _loopback))
+        tell_changes(*rerun_into(folder, run, plan, loopback))
 
 
 def _diff(run: Run) -> str:
@@ -72,7 +72,7 @@ def _diff(run: Run) -> str:
 
 
 @asynccontextmanager
-async def _loopback() -> AsyncIterator[Connect]:
+async def loopback() -> AsyncIterator[Connect]:
     """Connections that take nothing from the user's SSH configuration."""
     async with Dialer(SshSettings(config=())) as dialer:
         yield dialer.connect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 
 import click
@@ -17,11 +18,16 @@ def tell(error: Exception) -> int:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AuditError):
-        click.secho(f"error: {visible(str(error))}", fg="red", err=True)
+        _red(f"error: {visible(str(error))}")
         if error.hint:
             click.echo(f"hint:  {visible(error.hint)}", err=True)
         return error.exit_code
     click.echo(visible("".join(traceback.format_exception(error))), err=True)
-    click.secho(f"error: this is a bug of Gapline: {type(error).__name__}", fg="red", err=True)
+    _red(f"error: this is a bug of Gapline: {type(error).__name__}")
     click.echo("hint:  Please report it with the lines above.", err=True)
     return _DEFECT
+
+
+def _red(text: str) -> None:
+    """Click knows terminals, but not https://no-color.org."""
+    click.secho(text, fg=None if os.environ.get("NO_COLOR") else "red", err=True)

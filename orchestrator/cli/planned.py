@@ -12,11 +12,12 @@ from rich.text import Text
 
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.sudoers import sudoers
+from gapline.orchestrator.discovery.containers import CONTAINERS
 from gapline.orchestrator.inventory.host import Become, Containers, Host
 from gapline.orchestrator.model.agent import Agent, Scope
 from gapline.orchestrator.model.errors import PlanError
 from gapline.orchestrator.model.source import Command, Script, Source, Vantage
-from gapline.orchestrator.plan import SURVEY, Plan, all_sources
+from gapline.orchestrator.plan import PRESENT, SURVEY, Plan, all_sources
 
 _SURVEY = "survey"
 
@@ -33,7 +34,9 @@ class PlannedRead:
     def privilege(self) -> str:
         """What it takes to get an honest answer."""
         inside = self.where == "inside"
-        return "root (lxc-attach)" if inside else "root" if self.source.root else "any"
+        if inside:
+            return "root (lxc-attach)"
+        return "root" if self.source.root or self.source is CONTAINERS else "any"
 
 
 def reads(plan: Plan) -> Iterator[PlannedRead]:
@@ -50,7 +53,8 @@ def _readers(plan: Plan, scope: Scope, source: Source) -> tuple[str, ...]:
         for agent in plan.agents
         if isinstance(agent, Agent) and agent.scope is scope and source in agent.sources.values()
     )
-    return (_SURVEY, *agents) if scope is Scope.HOST and source in SURVEY.values() else agents
+    survey = scope is Scope.HOST and source in SURVEY.values()
+    return (_SURVEY, *agents) if survey or source is PRESENT else agents
 
 
 def tell_plan(plan: Plan) -> None:
@@ -94,7 +98,7 @@ def tell_sudoers(plan: Plan, user: str) -> int:
 
 
 def _not_grantable(read: PlannedRead) -> bool:
-    return read.where != "host" or (read.source.root and isinstance(read.source, Script))
+    return read.where != "host" or (read.privilege == "root" and isinstance(read.source, Script))
 
 
 def plan_as_json(plan: Plan) -> str:

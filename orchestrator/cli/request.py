@@ -25,7 +25,9 @@ def keep(selection: Selection, folder: RunFolder) -> None:
         "fail_on": selection.fail_on,
         "allow_init": selection.allow_init,
     }
-    (folder.path / _FILE).write_text(json.dumps(request, indent=1) + "\n", encoding="utf-8")
+    path = folder.path / _FILE
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(request, indent=1) + "\n", encoding="utf-8")
 
 
 def recall(folder: RunFolder) -> Selection:
@@ -46,5 +48,8 @@ def recall(folder: RunFolder) -> Selection:
             allow_init=said["allow_init"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "Audit again; a run that was copied without it can be read, but not run again."
-        raise SnapshotError(f"{path}: {type(error).__name__}: {error}", hint=hint) from error
+        why = error.strerror if isinstance(error, OSError) else f"is damaged: {type(error).__name__}"
+        hint = (
+            "Audit again; a replayed run, or one that was copied without this file, says of no machine how to reach it."
+        )
+        raise SnapshotError(f"{path}: {why}", hint=hint) from error
