@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from gapline.orchestrator.model.errors import CollectError
 from gapline.orchestrator.model.evidence import Evidence
@@ -74,13 +75,16 @@ class Capture:
         """
         cut = _path_pattern(self.shown)
         found: dict[str, list[Line]] = {}
-        for line in self.lines():
-            match = cut.match(line.text)
-            if match is None:
-                continue
-            path = match.group(1)
+        path, prefix = "", None
+        for text in self.text.split("\n"):
+            # The lines of a file stand together: the pattern is needed at its first line only.
+            if prefix is None or not text.startswith(prefix):
+                match = cut.match(text)
+                if match is None:
+                    continue
+                path, prefix = match[1], match[0]
             of_file = found.setdefault(path, [])
-            of_file.append(Line(self.target, path, len(of_file) + 1, line.text[match.end() :]))
+            of_file.append(Line(self.target, path, len(of_file) + 1, text[len(prefix) :]))
         return {path: tuple(lines) for path, lines in found.items()}
 
 
@@ -125,6 +129,7 @@ class Captures(Mapping[str, Capture]):
         return self.need(name)
 
 
+@cache
 def _path_pattern(patterns: str) -> re.Pattern[str]:
     """A regular expression for ``path:`` where the path matches one of the blank-separated shell patterns."""
     alternatives = (
