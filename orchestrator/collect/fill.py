@@ -17,10 +17,10 @@ _WILDCARD = re.compile(r"([*?]+)")
 
 
 def fill(text: str, binding: Binding | None) -> str:
-    """The text with its placeholders filled in; without a binding it stays as it is."""
+    """The text with its placeholders filled in; one that stands for nothing, as in a stopped container, stays."""
     if binding is None or "{" not in text:
         return text
-    return _PLACEHOLDER.sub(lambda match: str(getattr(binding, match.group(1))), text)
+    return _PLACEHOLDER.sub(lambda match: str(getattr(binding, match[1])) or match[0], text)
 
 
 def word(text: str, binding: Binding | None = None) -> str:

@@ -49,27 +49,27 @@ class Frames:
     def __init__(self, nonce: str, limits: Mapping[int, int], done: Done, inner: Mapping[int, Frames] = _NONE) -> None:
         self._limits, self._done, self._inner = limits, done, inner
         self._records: dict[int, _Record] = {}
-        self._sides = {stream: _Side(nonce, stream, self) for stream in Stream}
+        self._out, self._err = _Side(nonce, Stream.OUT, self), _Side(nonce, Stream.ERR, self)
         self.marks = 0  # valid markers so far
 
     def feed(self, stream: Stream, data: bytes) -> None:
         """Take the next piece of a stream, of any size."""
-        self._sides[stream].feed(data)
+        (self._out if stream is Stream.OUT else self._err).feed(data)
 
     @property
     def complete(self) -> bool:
         """Both end marks were seen."""
-        return all(side.ended for side in self._sides.values())
+        return self._out.ended and self._err.ended
 
     @property
     def current(self) -> int | None:
         """The item that is being read now, as far as standard output says."""
-        record = self._sides[Stream.OUT].record
+        record = self._out.record
         return record.number if record else None
 
     def noise(self, stream: Stream) -> bytes:
         """The beginning of what came outside of items."""
-        return bytes(self._sides[stream].noise)
+        return bytes((self._out if stream is Stream.OUT else self._err).noise)
 
     def partial(self) -> dict[int, Frame]:
         """What has arrived for items that are not complete."""
@@ -119,7 +119,7 @@ class Frames:
         if side.stream is Stream.OUT:
             record.close(words)
             if record.quiet:
-                self._sides[Stream.ERR].seen.add(record.number)
+                self._err.seen.add(record.number)
         record.left -= 1
         side.record = None
         if record.left <= 0:

@@ -33,8 +33,8 @@ STAT_FORMAT = "%n|%F|%t|%T|%a|%u|%g"
 CALL = "_m"
 """Name of the function around everything. The script ends with a line of this name and the nonce."""
 
+# Not /proc/sys: its files answer the first read only (proc_dointvec in kernel/sysctl.c), and dash reads byte by byte.
 _ONE_LINE_TREES = (
-    "/proc/sys/",
     "/sys/block/",
     "/sys/bus/",
     "/sys/class/",

@@ -4,8 +4,9 @@ They run in dash, bash and busybox ash, as any user, with nothing but the shell,
 Names begin with an underscore so that no command of a target can be shadowed. Nothing in here writes to a file:
 no here-documents (bash keeps big ones in a temporary file) and no redirection but to /dev/null and descriptors.
 
-Variables: N nonce of the frames, T tag of this lane with a trailing dot, U last time seen, n number of the current
-item, r its exit status or a word: `a` abandoned, `d` not root, `n` no regular file, `w` withheld.
+Variables: N nonce of the frames, T tag of this lane with a trailing dot, U last time seen, P and Q markers that wait
+to be written, K set when a command is given up, n number of the current item, r its exit status or a word:
+`a` abandoned, `d` not root, `n` no regular file, `w` withheld.
 
 Everything started here carries GTAG=<T><n>. in its environment, so that it can be found again by `_sweep`,
 whatever its session or process group, and within containers too. The tag is not the nonce: environments can be
@@ -21,7 +22,7 @@ KILL_AFTER = 1
 
 # A variable that came with the environment would be handed on to every child: the nonce must not be.
 SETUP = f"""\
-unset N T U K S CT INIT CONFIG CGROUP CDPATH GREP_OPTIONS POSIXLY_CORRECT ENV BASH_ENV
+unset N T U P Q K S CT INIT CONFIG CGROUP CDPATH GREP_OPTIONS POSIXLY_CORRECT ENV BASH_ENV
 PATH={PATH} LC_ALL=C; export PATH LC_ALL; umask 077
 K= U=0; trap 'K=1' USR1
 """
@@ -44,16 +45,23 @@ T=$GTAG
 
 CLOSE = 'kill "$W"\n'
 FINISH = """\
+_flush
 printf '\\n@%s z\\n' "$N"; printf '\\n@%s z\\n' "$N" >&2
 exit 0
 """
 
+# The end marker of an item waits (P for standard output, Q for standard error) and goes out with the begin marker of
+# the next: each write may become a packet of its own. Nothing that can take time comes in between.
 FRAME = """\
 _time() { { read -r u q </proc/uptime; } 2>/dev/null || u=$U; }
-_begin() { printf '\\n@%s b %s\\n' "$N" "$n"; printf '\\n@%s b %s\\n' "$N" "$n" >&2; }
-_end() { _time; printf '\\n@%s e %s %s %s %s\\n' "$N" "$n" "$r" "$U" "$u"
-printf '\\n@%s e %s\\n' "$N" "$n" >&2; U=$u; }
-_word() { printf '\\n@%s b %s\\n\\n@%s e %s %s %s %s q\\n' "$N" "$1" "$N" "$1" "$2" "$U" "$U"; }
+_flush() { [ -z "$P" ] || printf %s "$P"; [ -z "$Q" ] || printf %s "$Q" >&2; P= Q=; }
+_begin() { printf '%s\\n@%s b %s\\n' "$P" "$N" "$n"; printf '%s\\n@%s b %s\\n' "$Q" "$N" "$n" >&2; P= Q=; }
+_end() { _time; P="
+@$N e $n $r $U $u
+" Q="
+@$N e $n
+" U=$u; }
+_word() { _flush; printf '\\n@%s b %s\\n\\n@%s e %s %s %s %s q\\n' "$N" "$1" "$N" "$1" "$2" "$U" "$U"; }
 """
 
 SWEEP = """\
@@ -74,6 +82,7 @@ _end; }
 # complete line, and every error, goes the long way.
 LINE = """\
 _line() {
+_flush
 if { IFS= read -r l && ! IFS= read -r q && [ -z "$q" ]; } 2>/dev/null <"$3"; then
 printf '\\n@%s b %s\\n%s\\n\\n@%s e %s 0 %s %s q\\n' "$N" "$1" "$l" "$N" "$1" "$U" "$U"
 else _file "$@"; fi; }

@@ -129,8 +129,7 @@ async def test_container_cannot_speak_for_others(lxc_lab: LxcLab) -> None:
             Item("h", Script("s", f"echo host {mark}; sleep 1")),
         ],
     )
-    assert b"mine
-" in captures[0].out
+    assert b"mine\n" in captures[0].out
     assert (captures[1].out, captures[1].err) == (b"", b"")
     assert (captures[2].out, captures[2].err) == (f"host {mark}\n".encode(), b"")
 
