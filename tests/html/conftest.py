@@ -39,6 +39,12 @@ def fleet_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _written(tmp_path_factory.mktemp("fleet"), html.render(fleet(33)))
 
 
+@pytest.fixture(scope="session")
+def small_fleet_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 15 targets: laid out as a fleet, and quickly looked through."""
+    return _written(tmp_path_factory.mktemp("small-fleet"), html.render(fleet(5)))
+
+
 @pytest.fixture(scope="session", params=PAYLOADS)
 def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run in which every string is hostile, one for each kind of hostility."""

@@ -236,9 +236,9 @@ class TestFleet:
             watched.assert_quiet()
 
     @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (DESK, "dark")], ids=["400px-light", "1600px-dark"])
-    def test_accessible(self, browser: Browser, fleet_report: Path, size: dict[str, int], scheme: str) -> None:
+    def test_accessible(self, browser: Browser, small_fleet_report: Path, size: dict[str, int], scheme: str) -> None:
         """As it opens, axe finds nothing, and the page does not scroll sideways."""
-        with opened(browser, fleet_report, viewport=size, color_scheme=scheme, bypass_csp=True) as watched:
+        with opened(browser, small_fleet_report, viewport=size, color_scheme=scheme, bypass_csp=True) as watched:
             assert overflow(watched.page) == 0
             assert_accessible(watched.page)
 
