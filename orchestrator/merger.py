@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.layers import layer_entries
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Severity, fingerprint
 from gapline.orchestrator.model.outcome import Found, NotApplicable, Outcome, Passed, Status, Unknown, status
+from gapline.orchestrator.model.outcome import judged as as_outcome
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import Header, OutcomeEntry, ReportedFinding, Run, Summary, TargetEntry
 
 FIRST = 5  # how many findings the answer names: as many as a person takes in at once
 _LEFT_ALONE = frozenset({ProblemKind.NOT_RUNNING, ProblemKind.WITHHELD})
 """Unknown because its operator stopped it or because we were not allowed to look: no failure of the audit."""
+
+
+def settled(judged: Sequence[Judged]) -> tuple[Judged, ...]:
+    """One target's outcomes without the findings that yield to another agent which answered the same question."""
+    answered = {one.agent.id for one in judged if isinstance(one.outcome, Passed | Found)}
+    return tuple(_yielding(one, answered) for one in judged)
+
+
+def _yielding(judged: Judged, answered: set[str]) -> Judged:
+    outcome = judged.outcome
+    yielding = {code.code for code in judged.agent.codes if code.yields_to in answered}
+    if not isinstance(outcome, Found) or not yielding:
+        return judged
+    kept = tuple(finding for finding in outcome.findings if finding.code not in yielding)
+    return replace(judged, outcome=as_outcome(outcome.fact, kept, outcome.unseen))
 
 
 def outcome_entry(judged: Judged, snapshot: int | None) -> OutcomeEntry:
@@ -59,7 +76,7 @@ def summarise(fail_on: str, targets: Sequence[TargetEntry], outcomes: Sequence[O
         audited=sum(target.audited for target in targets),
         findings={severity.value: severities[severity.value] for severity in Severity},
         statuses={one.value: statuses[one.value] for one in Status},
-        first=tuple(finding.fingerprint for finding in in_order(findings) if _worth_naming(finding))[:FIRST],
+        first=_first(findings),
         exit_code=exit_code(fail_on, targets, outcomes),
     )
 
@@ -94,6 +111,15 @@ def in_order(findings: Iterable[ReportedFinding]) -> list[ReportedFinding]:
             finding.fingerprint,
         ),
     )
+
+
+def _first(findings: Sequence[ReportedFinding]) -> tuple[str, ...]:
+    """One fingerprint for each fault, however many targets have it."""
+    by_fault: dict[tuple[str, str], str] = {}
+    for finding in in_order(findings):
+        if _worth_naming(finding):
+            by_fault.setdefault((finding.code, finding.title), finding.fingerprint)
+    return tuple(by_fault.values())[:FIRST]
 
 
 def _worth_naming(finding: Finding) -> bool:

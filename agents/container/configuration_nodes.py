@@ -27,6 +27,7 @@ CODES = (
         title="A GPU node is given to the container, but no rule allows it",
         meaning="The node appears inside, with good modes, and opening it still fails with EPERM. With nvidia-uvm "
         "denied, nvidia-smi works and CUDA does not.",
+        yields_to="pair.device_chain",  # which knows the driver's majors, and asks inside
     ),
 )
 

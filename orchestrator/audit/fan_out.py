@@ -17,7 +17,7 @@ from gapline.orchestrator.audit.host_audit import AuditedTarget, Connect, HostAu
 from gapline.orchestrator.audit.log import log_event
 from gapline.orchestrator.audit.progress import Event, HostFinished, Observe
 from gapline.orchestrator.inventory.host import Host
-from gapline.orchestrator.merger import merge, outcome_entry
+from gapline.orchestrator.merger import merge, outcome_entry, settled
 from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import Header, OutcomeEntry, Run, TargetEntry
@@ -110,4 +110,4 @@ def _written(
     """The target as it goes into the run; its captures go to the snapshot and are dropped."""
     if keep is not None and result.captures is not None:
         keep.write(result.entry.id, result.captures.values(), result.entry.model_dump(mode="json"))
-    return result.entry, [outcome_entry(judged, index) for judged in result.judged]
+    return result.entry, [outcome_entry(judged, index) for judged in settled(result.judged)]

@@ -12,6 +12,7 @@ from gapline.orchestrator.merger import in_order
 from gapline.orchestrator.model.agent import Layer
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Status
+from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run
 from gapline.orchestrator.run_folder import RunFolder
 from gapline.reports.visible import clipped, visible
@@ -94,19 +95,21 @@ def _layers(run: Run) -> Iterator[Text]:
 
 
 def _unseen(run: Run) -> Iterator[Text]:
-    """What could not be seen, and what would make it visible."""
-    problems = [(target.id, target.problem) for target in run.targets if target.problem is not None]
-    problems += [
-        (f"{entry.target} {entry.agent}", entry.problem)
-        for entry in run.outcomes
-        if entry.status is Status.UNKNOWN and entry.problem is not None
-    ]
-    if problems:
+    """What could not be seen, and what would make it visible; one line for what has one reason on a target."""
+    reasons: dict[tuple[str, ProblemKind], tuple[Problem, list[str]]] = {
+        (target.id, target.problem.kind): (target.problem, []) for target in run.targets if target.problem is not None
+    }
+    for entry in run.outcomes:
+        if entry.status is Status.UNKNOWN and entry.problem is not None:
+            key = (entry.target, entry.problem.kind)
+            reasons.setdefault(key, (entry.problem, []))[1].append(entry.agent)
+    if reasons:
         yield Text()
         yield Text("could not be seen", "bold magenta")
-    for place, problem in problems[:_MOST]:
-        yield Text.assemble("  ", visible(place), ": ", visible(problem.detail))
+    for (target, _), (problem, agents) in list(reasons.items())[:_MOST]:
+        asked = f"  ({', '.join(agents)})" if agents else ""
+        yield Text.assemble("  ", (visible(target), "bold"), f": {visible(problem.detail)}", (asked, "dim"))
         if problem.hint:
             yield Text(f"    {visible(problem.hint)}", "dim")
-    if len(problems) > _MOST:
-        yield Text(f"  … and {len(problems) - _MOST} more in the report", "dim")
+    if len(reasons) > _MOST:
+        yield Text(f"  … and {len(reasons) - _MOST} more in the report", "dim")

@@ -23,10 +23,9 @@ CONTAINERS = Script(
     # LXC prints the names ("State:") even when told not to humanise; a stopped container has no pid.
     '  set -- "$1" "$2" $($T lxc-info -n "$1" -s -p -H 2>/dev/null | sed "s/^[A-Za-z]*: *//")\n'
     '  printf "ct|%s|%s|%s|%s\\n" "$1" "${3:-UNKNOWN}" "${4:-}" "$2"\n'
-    # Notes and the values of environments can hold secrets and stay where they are.
-    '  grep -n -i -E "^\\[|nvidia|devices\\.allow|^dev[0-9]+:" "$2" 2>/dev/null | grep -v -E "^[0-9]+:[[:space:]]*#" |'
-    ' sed -E -e "s/(lxc\\.environment[^=:]*[=:][[:space:]]*[A-Za-z0-9_]*).*/\\1/"'
-    ' -e "s/((pass(word|wd)?|secret|token|credentials)=)[^,[:space:]]*/\\1/g" | while IFS= read -r l; do\n'
+    # Only the settings that can give a GPU leave the target: notes, environments and hooks' arguments hold secrets.
+    '  grep -n -i -E "^(\\[|dev[0-9]+:|lxc\\.mount\\.entry|lxc\\.hook\\.mount|lxc\\.cgroup2?\\.devices\\.allow)" "$2" 2>/dev/null |'
+    ' sed -E -e "s/((pass(word|wd)?|secret|token|credentials)=)[^,[:space:]]*/\\1/g" | while IFS= read -r l; do\n'
     '    printf "cf|%s|%s\\n" "$1" "$l"\n'
     "  done\n"
     '  case ${4:-} in ""|*[!0-9]*) ;; *)\n'

@@ -38,6 +38,7 @@ class Code:
     code: str
     title: str
     meaning: str  # what it says about the machine and why that matters, with the origin of the claim
+    yields_to: str = ""  # an agent that sees more of the same question: where it has answered, this is not said
 
 
 F = TypeVar("F", bound=Fact)
