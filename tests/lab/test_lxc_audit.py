@@ -147,6 +147,21 @@ def test_plain_lxc_host(plain_lab: LxcLab, tmp_path: Path) -> None:
     assert findings(run, target(fleet.PLAIN_RIGHT), DENIED) == []
 
 
+def test_planted_secrets_stay_where_they_are(tmp_path: Path) -> None:
+    """A token in the container's environment and one in its notes: in no capture, no run, no report, no log."""
+    require_lxc()
+    planted = "hf_Qv7PlantedInTheLab31337"
+    with LxcLab((fleet.RIGHT,)) as lab:
+        config = lab.config(fleet.RIGHT.name)
+        config.write_text(f"#API key%3A {planted}\n{config.read_text()}lxc.environment: HF_TOKEN={planted}\n")
+        lab.restart(fleet.RIGHT.name)
+        assert planted in lab.inside(fleet.RIGHT.name, "cat /proc/1/environ").stdout
+        auditor_of(lab, tmp_path).audit()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if planted.encode() in path.read_bytes()] == []
+
+
 def test_no_process_is_left_on_the_host_and_none_in_a_container(lxc_lab: LxcLab, run: Run) -> None:
     """After an audit only what was there before runs: no script, no time-out guard, no lxc-attach."""
     assert run.summary.audited > 0

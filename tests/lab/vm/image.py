@@ -20,18 +20,24 @@ from tests.lab.vm import kernel
 
 HERE = Path(__file__).parent
 PROGRAMS = (HERE.parent / "pve/lxc-config.pl", HERE.parent / "pve/show-driver.sh")
+_ROOTS = HERE.parent / "lxc"
+INPUTS = (
+    HERE / "image.py", HERE / "kernel.py", HERE / "stand_in.c",
+    _ROOTS / "container.py", _ROOTS / "root.py", _ROOTS / "stand_in.py",
+)  # fmt: skip
 HOSTNAME = "pve-vm"
 CONTAINERS = (LabContainer(name="129"), LabContainer(name="130", unprivileged=True))  # configured at the first boot
 PACKAGES = (
     "systemd-sysv", "udev", "kmod", "openssh-server", "iproute2", "procps", "lxc", "apparmor", "uidmap",
-    "busybox-static", "pciutils", "perl-base",
+    "busybox-static", "pciutils", "perl-base", "patch",
 )  # fmt: skip
 _SIZE = "1200M"
 # What slows a boot in software emulation, or waits for a network or a console that is not there.
 _MASKED = (
     "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "e2scrub_reap.service",
-    "fstrim.timer", "getty@tty1.service", "serial-getty@ttyS0.service", "lxc-net.service", "lxc-monitord.service",
-    "lxc.service", "systemd-timesyncd.service", "systemd-logind.service", "networking.service",
+    "fstrim.timer", "getty.target", "getty-static.service", "lxc-net.service", "lxc-monitord.service", "lxc.service",
+    "systemd-timesyncd.service", "systemd-logind.service", "networking.service", "systemd-update-utmp.service",
+    "systemd-user-sessions.service",
 )  # fmt: skip
 _UNITS = ("lab-network", "nvidia-stand-in", "pve-guests")
 
@@ -80,12 +86,11 @@ def cache() -> Path:
 
 
 def content_key(package: kernel.KernelPackage) -> str:
-    """A hash of the image's inputs: every file it is made from, its package list and its kernel."""
-    sources = (p for p in (*HERE.rglob("*"), *PROGRAMS, *(HERE.parent / "lxc").glob("*.py")) if p.is_file())
-    digest = sha256(repr((package, PACKAGES, _MASKED, _SIZE)).encode())
-    for path in sorted(sources):
-        if "__pycache__" not in path.parts:
-            digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    """A hash of the image's inputs: every file it is made by and from, and its kernel."""
+    guest = (path for path in sorted((HERE / "guest").rglob("*")) if path.is_file())
+    digest = sha256(repr(package).encode())
+    for path in (*INPUTS, *PROGRAMS, *guest):
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -145,6 +150,8 @@ def _configure(root: Path, image: Image) -> None:
         (units / unit).unlink(missing_ok=True)
         (units / unit).symlink_to("/dev/null")
     (units / "multi-user.target.wants").mkdir(exist_ok=True)
+    (units / "default.target").unlink(missing_ok=True)
+    (units / "default.target").symlink_to("/lib/systemd/system/multi-user.target")
     for unit in _UNITS:
         (units / f"multi-user.target.wants/{unit}.service").symlink_to(f"/etc/systemd/system/{unit}.service")
 
@@ -176,4 +183,4 @@ def _add_containers(root: Path) -> None:
 
 
 def _run(*argv: str) -> None:
-    subprocess.run(argv, check=True)
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)

@@ -18,17 +18,18 @@ CAPS_FIRST = "nvidia:195:0,nvidiactl:195:255,nvidia-caps,nvidia-uvm"  # takes th
 
 
 def golden_image() -> Image:
-    """The image from the cache; without one it is built and booted once, which fills its caches."""
+    """The image from the cache; else built, booted once to fill its caches, and put in place of older ones."""
     package = kernel.newest()
     finished = Image(images.cache() / images.content_key(package))
     if finished.disk.exists():
         return finished
     images.cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="building-", dir=images.cache()) as folder:
+    with tempfile.TemporaryDirectory(prefix="building-", dir=images.cache(), ignore_cleanup_errors=True) as folder:
         built = images.build(package, Path(folder) / "image")
         overlay(built.disk, Path(built.base.name))
         _first_boot(built)
-        shutil.rmtree(finished.folder, ignore_errors=True)
+        for outdated in images.cache().glob("[0-9a-f]" * 16):
+            shutil.rmtree(outdated)
         built.folder.rename(finished.folder)
     return finished
 
