@@ -51,21 +51,29 @@ def serving(*snapshots: Path, copies: int = 0) -> Iterator[ReplayServer]:
     """
     with tempfile.TemporaryDirectory(prefix="gapline-replay-") as name:
         folder = Path(name)
-        module, paths = replay_server.__name__, [str(path) for path in snapshots]
         said = folder / "stderr"
-        with said.open("wb") as errors:
-            process = subprocess.Popen(  # noqa: S603 - our own module, with paths as arguments
-                # -P: a module of the directory we were started in must not stand in for one of ours.
-                [sys.executable, "-P", "-m", module, name, *paths, "--copies", str(copies)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,  # Ctrl-C is for us; it is told by the end of its input
-            )
+        process = _started(folder, said, snapshots, copies)
         try:
             yield ReplayServer(port=_port(process, said), pid=process.pid, folder=folder)
         finally:
             _stop(process)
+
+
+def _started(folder: Path, said: Path, snapshots: tuple[Path, ...], copies: int) -> subprocess.Popen[bytes]:
+    paths = [str(path.resolve()) for path in snapshots]
+    # -P: a module of the directory we were started in must not stand in for one of ours.
+    command = [sys.executable, "-P", "-m", replay_server.__name__, str(folder), *paths, "--copies", str(copies)]
+    with said.open("wb") as errors:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own module, with paths as arguments
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,  # Ctrl-C is for us; the server is told by the end of its input
+            )
+        except OSError as error:
+            raise TransportError(_NAME, f"did not start: {error}") from error
 
 
 def _port(process: subprocess.Popen[bytes], said: Path) -> int:
