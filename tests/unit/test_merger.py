@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gapline.orchestrator.judged import Judged
-from gapline.orchestrator.merger import FIRST, exit_code, in_order, outcome_entry
+from gapline.orchestrator.merger import FIRST, exit_code, in_order, outcome_entry, settled
+from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Severity
 from gapline.orchestrator.model.outcome import Found, Outcome, Passed, Status, Unknown
 from gapline.orchestrator.model.problem import Problem, ProblemKind
@@ -19,6 +20,7 @@ from tests.unit.invented import (
     finding,
     found,
     level_agent,
+    pair_agent,
     reported,
     run,
     target,
@@ -140,3 +142,26 @@ def test_fingerprints_tell_targets_codes_and_subjects_apart() -> None:
     assert _subjects(finding()) == _subjects(finding(severity=Severity.LOW))
     assert len(_subjects(finding("a"), finding("b"), finding("a", subject="x"))) == 3
     assert found().findings[0].fingerprint != found(target="pve2").findings[0].fingerprint
+
+
+def test_one_fault_on_many_targets_takes_one_place() -> None:
+    """Five machines with the same fault leave room for the others."""
+    many = [found(finding("same")).model_copy(update={"target": f"pve{number}"}) for number in range(FIRST + 1)]
+    many = [
+        one.model_copy(update={"findings": (one.findings[0].model_copy(update={"fingerprint": one.target}),)})
+        for one in many
+    ]
+    assert len(run(*many, found(finding("other"))).summary.first) == 2
+
+
+def test_a_finding_yields_to_the_agent_that_sees_more() -> None:
+    """Where the other agent has answered its finding counts; where it could not, the weaker one stays."""
+    weak = level_agent(codes=(Code(code="level.low", title="low", meaning="it is low", yields_to="pair.gate"),))
+    inferred = Judged("pve1/7", weak, Found(FACT, (finding("level.low"), finding("other"))), TIMES)
+    alone = Judged("pve1/7", weak, Found(FACT, (finding("level.low"),)), TIMES)
+    seen, lost = (Judged("pve1/7", pair_agent(id="pair.gate"), one, TIMES) for one in (Passed(FACT), Unknown(DENIED)))
+    kept = settled((inferred, seen))[0].outcome
+    assert isinstance(kept, Found)
+    assert [one.code for one in kept.findings] == ["other"]
+    assert settled((alone, seen))[0].outcome == Passed(FACT)
+    assert settled((alone, lost))[0] is alone
