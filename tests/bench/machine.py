@@ -44,7 +44,6 @@ class Machine:
     name: str
     kernel: str
     boot_id: str
-    epoch: int
     uptime: str
     load: str
     cpu: str
@@ -69,8 +68,8 @@ def host(machine: Machine) -> dict[Source, str]:
         identity.UPTIME: f"{machine.uptime}\n",
         identity.LOADAVG: f"{machine.load}\n",
         identity.HOSTNAME: f"{machine.name}\n",
-        identity.IDENTITY: f"user=root\nuid=0\nepoch={machine.epoch}\npve=1\n"
-        "has=lxc-info\nhas=nsenter\nhas=timeout\nhas=perl\nhas=python3\n",
+        # No time of day: whenever it is replayed, it would be another day.
+        identity.IDENTITY: "user=root\nuid=0\npve=1\nhas=lxc-info\nhas=nsenter\nhas=timeout\nhas=perl\nhas=python3\n",
         **_cpu(machine),
         NUMA.sources["switch"]: f"{machine.numa_balancing}\n",
         NUMA.sources["nodes"]: _node_cpus(machine.threads),

@@ -48,7 +48,6 @@ BIG = Machine(
     name="big",
     kernel="6.14.11-4-pve",
     boot_id="5b0d9a1e-6a57-4c3b-8f0e-2f6a1c9d7e40",
-    epoch=1796020800,
     uptime="934512.77 118823711.40",
     load="9.12 8.87 8.41 11/2874 1220482",
     cpu="AMD EPYC 9354 32-Core Processor",
