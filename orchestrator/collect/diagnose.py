@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from gapline.orchestrator.collect.script import seconds
+from gapline.orchestrator.collect.group import seconds
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
 
@@ -41,22 +41,24 @@ def diagnose(source: Source, frame: Frame) -> Problem | None:
     if frame.problem:
         return _told(frame.problem)
     status = frame.status or ""
-    if status == "0" and not isinstance(source, Glob | Stat):
-        return None
     if not status.isdecimal():
         return _by_word(source, status)
+    if status == "0" and not isinstance(source, Glob | Stat):
+        return None
+    return _by_status(source, frame, status)
+
+
+def _by_status(source: Source, frame: Frame, status: str) -> Problem | None:
     error = stderr(frame).decode("utf-8", "backslashreplace").strip()
     if _timed_out(source, frame):
         return timed_out(f"did not end within {seconds(source)} s")
     if source.root and SUDO_REFUSAL.search(error):
         return sudo_refused(error, "`gapline plan --sudoers` prints the lines that allow exactly these reads.")
     match source:
-        case Command():
-            return _command(source, status, error, frame)
-        case Script():
-            return None if status in _CUT_STATUS and frame.truncated else _refused(error) or _failed(status, error)
+        case Command() | Script():
+            return _program(source, status, error, cut=frame.truncated)
         case File():
-            return _file(error)
+            return _refused(error) or _missing(error) or _failed(status, error)
         case Glob() | Stat():
             return _several(frame, error)
 
@@ -130,17 +132,13 @@ def _timed_out(source: Source, frame: Frame) -> bool:
     return frame.seconds >= seconds(source) - 0.05
 
 
-def _command(source: Command, status: str, error: str, frame: Frame) -> Problem | None:
-    if frame.truncated and status in _CUT_STATUS:
+def _program(source: Command | Script, status: str, error: str, *, cut: bool) -> Problem | None:
+    if cut and status in _CUT_STATUS:
         return None
-    if status == "127":
+    if status == "127" and isinstance(source, Command):
         hint = f"apt install {source.package}" if source.package else ""
         return Problem(kind=ProblemKind.COMMAND_MISSING, detail=f"{source.argv[0]} is not installed", hint=hint)
     return _refused(error) or _failed(status, error)
-
-
-def _file(error: str) -> Problem:
-    return _refused(error) or _missing(error) or _failed("1", error)
 
 
 def _several(frame: Frame, error: str) -> Problem | None:

@@ -13,7 +13,7 @@ from gapline.orchestrator.collect.diagnose import (
     timed_out,
 )
 from gapline.orchestrator.collect.frames import Frame
-from gapline.orchestrator.collect.script import Group
+from gapline.orchestrator.collect.group import Group
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 

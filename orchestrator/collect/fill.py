@@ -38,11 +38,6 @@ def patterns(text: str, binding: Binding | None = None) -> str:
     return " ".join(_bound_pattern(one, binding) for one in text.split())
 
 
-def paths(text: str, binding: Binding | None) -> tuple[str, ...]:
-    """The single patterns, filled."""
-    return tuple(fill(one, binding) for one in text.split())
-
-
 def shown(item: Item) -> str:
     """The source as a person would type it."""
     return _shown(item.source, item.binding)

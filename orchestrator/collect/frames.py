@@ -20,6 +20,7 @@ from gapline.orchestrator.transport.route import Stream
 MARKER_LENGTH = 4096
 NOISE_KEPT = 2048
 ERR_KEPT = 16 * 1024
+_BEGIN, _END = (2,), (5, 6, 7)  # words of a marker: kind, number; kind, number, status, start, end, flags, problem
 _NONE: Mapping[int, Frames] = MappingProxyType({})
 
 
@@ -95,9 +96,9 @@ class Frames:
             valid = len(words) == 1 and side.record is None
             side.ended = valid
         elif kind == b"b":
-            valid = len(words) == 2 and side.record is None and self._open(side, words[1])
+            valid = len(words) in _BEGIN and side.record is None and self._open(side, words[1])
         else:
-            valid = kind == b"e" and len(words) in ((5, 6, 7) if out else (2,)) and self._close(side, words)
+            valid = kind == b"e" and len(words) in (_END if out else _BEGIN) and self._close(side, words)
         self.marks += valid
         return valid
 

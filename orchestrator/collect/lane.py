@@ -14,10 +14,11 @@ import anyio
 
 from gapline.orchestrator.collect.diagnose import dropped, timed_out
 from gapline.orchestrator.collect.entry import shell_problem
+from gapline.orchestrator.collect.group import longest
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.reading import Deliver, Reading, unfinished
 from gapline.orchestrator.collect.refusal import refusal
-from gapline.orchestrator.collect.script import command, longest, render
+from gapline.orchestrator.collect.script import command, render
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.errors import SessionRefused, TransportError
 from gapline.orchestrator.model.problem import Problem
@@ -48,7 +49,7 @@ class _Order:
     pace: Pace
 
 
-async def run_lane(
+async def run_lane(  # noqa: PLR0913  # two things to do, four ways to do it by name
     route: Route,
     items: Sequence[Item],
     *,

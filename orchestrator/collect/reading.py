@@ -8,14 +8,13 @@ from gapline.orchestrator.collect.diagnose import diagnose, exit_status, stderr
 from gapline.orchestrator.collect.entry import container_problem
 from gapline.orchestrator.collect.fill import shown
 from gapline.orchestrator.collect.frames import Frame, Frames
+from gapline.orchestrator.collect.group import Group, Piece, arrange, inner_nonce
 from gapline.orchestrator.collect.item import Item
-from gapline.orchestrator.collect.script import Group, arrange, inner_nonce
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.problem import Problem
 from gapline.orchestrator.transport.route import Stream
 
 Deliver = Callable[[Capture], None]
-Piece = tuple[int, Item] | Group
 
 
 class Reading:

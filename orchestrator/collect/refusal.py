@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gapline.orchestrator.collect.item import Item
     from gapline.orchestrator.model.source import Source
 
+_THROUGH_ROOT = re.compile(r"/proc/[^/]+/root/")
 _STOPPED_NAMES = re.compile(r"\{(init|cgroup)\}|\$\{?(INIT|CGROUP)\b")
 
 
@@ -23,6 +24,12 @@ def refusal(item: Item, become: Become) -> Problem | None:
             return Problem(kind=ProblemKind.NOT_RUNNING, detail=f"container {binding.ct} is not running")
         if "{config}" in _text(item.source) and not binding.config:
             return Problem(kind=ProblemKind.MISSING, detail=f"container {binding.ct} has no configuration file")
+    if isinstance(item.source, File | Glob) and _THROUGH_ROOT.search(_text(item.source)):
+        return Problem(
+            kind=ProblemKind.WITHHELD,
+            detail="not read from the host: links that a container makes would lead to the host's own files",
+            hint="Read it from inside (vantage `inside`).",
+        )
     if become is Become.SUDO_READS and item.enter is not None:
         return _not_grantable("Entering a container")
     if become is Become.SUDO_READS and item.source.root and isinstance(item.source, Script):

@@ -99,9 +99,9 @@ shift "$c"; _do "$n" grep -aH '' -- "$@"; }
 # stuck in the kernel does not hold up the lane. No `timeout`: old busybox has another syntax, newer ones kill no
 # grandchildren, small containers have none. The watchdog's own processes carry the lane's tag but not the item's,
 # and those that only carry output (tag h) may finish unless all else fails. Once the time is up it finishes its work
-# even if the command itself has gone, since what that started may not have. It signals until it is heard: bash 5.2 loses
-# a signal that comes together with the end of another child. What begins with an underscore is a
-# function of ours and ends when its children do.
+# even if the command itself has gone, since what that started may not have. It signals until it is heard: bash 5.2
+# loses a signal that comes together with the end of another child. What begins with an underscore is a function of
+# ours and ends when its children do.
 RUN = f"""\
 _run() {{
 n=$1 t=$2 K=; shift 2; _begin; GTAG=$T$n.

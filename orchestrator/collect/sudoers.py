@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gapline.orchestrator.collect.item import Item
+from gapline.orchestrator.collect.reader import sudo_argv
 from gapline.orchestrator.collect.refusal import refusal
-from gapline.orchestrator.collect.script import sudo_argv
 from gapline.orchestrator.inventory.host import Become
 
 SECURE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -25,8 +25,8 @@ FAMILY = "gapline/snapshot/"
 MANIFEST = "manifest.json"
 TARGET = "target.json"
 CAPTURES = "captures.json"
-INLINE = 512
-"""Bytes of output up to which it stands in captures.json."""
+INLINE = 4096
+"""Bytes of output up to which it stands in captures.json: opening a file costs more than writing a page."""
 
 _LONGEST_NAME = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

@@ -162,7 +162,7 @@ def _bytes(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _damaged(path, "is not a plain file")
-        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123  # from a descriptor
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read()
     finally:
         os.close(descriptor)

@@ -30,7 +30,7 @@ def word() -> str:
 async def gone(mark: str) -> bool:
     """Whether all processes with this word end, within a generous time."""
     with anyio.move_on_after(10):
-        while processes(mark):
+        while processes(mark):  # other processes give no event  # noqa: ASYNC110  # other processes give no event
             await anyio.sleep(0.02)
         return True
     return False

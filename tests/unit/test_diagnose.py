@@ -7,8 +7,8 @@ import pytest
 from gapline.orchestrator.collect.diagnose import diagnose, exit_status, stderr
 from gapline.orchestrator.collect.entry import container_problem
 from gapline.orchestrator.collect.frames import Frame
+from gapline.orchestrator.collect.group import Group
 from gapline.orchestrator.collect.item import Item
-from gapline.orchestrator.collect.script import Group
 from gapline.orchestrator.model.problem import ProblemKind as Kind
 from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
 
@@ -137,15 +137,15 @@ GROUP = Group("129", ((0, Item("h/129", FILE, enter="129")),))
             Kind.NOT_ENTERED,
         ),
         (frame("127"), b"sh: 40: lxc-attach: not found\n", False, Kind.COMMAND_MISSING),
-        (frame("137", seconds=9.0), b"", False, Kind.NOT_ENTERED),
-        (frame("a", seconds=9.0), b"", False, Kind.NOT_ENTERED),
-        (frame("137", seconds=9.0), b"", True, Kind.TIMED_OUT),
+        (frame("137", seconds=6.0), b"", False, Kind.NOT_ENTERED),
+        (frame("a", seconds=6.0), b"", False, Kind.NOT_ENTERED),
+        (frame("137", seconds=6.0), b"", True, Kind.TIMED_OUT),
         (frame("137", seconds=1.0), b"", True, Kind.DROPPED),
         (frame("0", seconds=1.0), b"", True, Kind.DROPPED),
         (frame("1"), b"lxc-attach: Permission denied\n", False, Kind.NOT_ENTERED),
         (frame("d"), b"", False, Kind.DENIED),
     ],
 )
-def test_container_that_lets_nobody_in(came: Frame, said: bytes, answered: bool, kind: Kind) -> None:  # noqa: FBT001
+def test_container_that_lets_nobody_in(came: Frame, said: bytes, answered: bool, kind: Kind) -> None:
     """Stopped, without a shell, frozen, stopped meanwhile: told apart."""
     assert container_problem(GROUP, came, said, answered=answered).kind is kind

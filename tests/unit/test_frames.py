@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,12 +35,15 @@ def framed(number: int, data: bytes, tail: bytes) -> bytes:
 def split(data: bytes, cuts: list[int]) -> list[bytes]:
     """The data in pieces that end at these places."""
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(places)]
 
 
 PARTS = st.sampled_from(
-    [MARK, MARK + b"b 1\n", MARK + b"e 0 0 1.0 2.0\n", MARK + b"e 0\n", MARK + b"z\n", b"\n", b"@", b"b 0", b" ", b"\0"]
-    + [b"\n@" + NONCE.encode()[:7], MARK[1:], MARK + b"b 99\n", MARK + b"b -1\n", MARK + b"e 1 0 nan inf q\n"]
+    [
+        *(MARK, MARK + b"b 1\n", MARK + b"e 0 0 1.0 2.0\n", MARK + b"e 0\n", MARK + b"z\n", b"\n", b"@", b"b 0", b" "),
+        *(b"\0", b"\n@" + NONCE.encode()[:7], MARK[1:], MARK + b"b 99\n", MARK + b"b -1\n"),
+        MARK + b"e 1 0 nan inf q\n",
+    ]
 )
 HOSTILE = st.lists(st.one_of(PARTS, st.binary(max_size=40)), max_size=30).map(b"".join)
 CUTS = st.lists(st.integers(min_value=0, max_value=5000), max_size=12)

@@ -42,6 +42,8 @@ class Scripted:
         self._act, self._refuse = act, refuse
 
     async def open(self, command: str, receive: Receive) -> Playing:
+        """A channel, or a refusal as long as any are left."""
+        assert command
         if self._refuse > 0:
             self._refuse -= 1
             raise SessionRefused("h", "no more sessions")
@@ -64,6 +66,7 @@ class Playing:
         self._over = anyio.Event()
 
     async def send(self, data: bytes) -> None:
+        """Act when the script is whole."""
         self._script += data
         if ends(self._script):
             self._act(self, self._script)
@@ -74,15 +77,18 @@ class Playing:
         self._over.set()
 
     def close_input(self) -> None:
+        """Remember it."""
         self.input_closed = True
 
     async def ended(self) -> int | None:
+        """As the far side ended."""
         await self._over.wait()
         if self.error is not None:
             raise self.error
         return self.exit
 
     def abandon(self) -> None:
+        """Remember it."""
         self.abandoned = True
 
 
@@ -252,7 +258,12 @@ async def test_route_that_cannot_be_opened() -> None:
     """The transport's error is returned, and is the problem of every item."""
 
     class Closed(Scripted):
+        """A server that lets nobody in."""
+
         async def open(self, command: str, receive: Receive) -> Playing:
+            """Fail."""
+            assert command
+            assert receive is not None
             raise AuthenticationFailed("h", "no key fits")
 
     captures: list[Capture] = []
@@ -293,6 +304,7 @@ async def test_what_cannot_be_read_is_not_sent() -> None:
         Item("h/131", Script("s", 'cat "/proc/$INIT/status"'), stopped),
         Item("h/131", File("/x"), stopped, enter="131"),
         Item("h/131", File("/{config}"), Binding("131", "1", "", "/")),
+        Item("h/129", File("/proc/{init}/root/etc/shadow"), BOUND),
         Item("h", Script("r", "id", root=True)),
         Item("h/129", File("/in"), BOUND, enter="129"),
     ]
@@ -303,6 +315,7 @@ async def test_what_cannot_be_read_is_not_sent() -> None:
     assert [one.problem.kind for one in captures if one.problem] == [
         *[ProblemKind.NOT_RUNNING] * 4,
         ProblemKind.MISSING,
+        ProblemKind.WITHHELD,
         ProblemKind.DENIED,
         ProblemKind.DENIED,
     ]

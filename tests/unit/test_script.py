@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gapline.orchestrator.collect.fill import fill, patterns, shown, word
+from gapline.orchestrator.collect.group import Group, arrange, inner_nonce
 from gapline.orchestrator.collect.item import Binding, Item
+from gapline.orchestrator.collect.reader import one_line
 from gapline.orchestrator.collect.replay import answer, ends
-from gapline.orchestrator.collect.script import Group, arrange, inner_nonce, one_line, render
+from gapline.orchestrator.collect.script import render
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
@@ -95,7 +97,7 @@ def test_single_sudo_reads(source: Source, line: str) -> None:
         ("/etc/hostname", False),
     ],
 )
-def test_binary_and_plain_files_go_the_long_way(path: str, yes: bool) -> None:  # noqa: FBT001
+def test_binary_and_plain_files_go_the_long_way(path: str, yes: bool) -> None:
     """A shell's `read` drops NUL bytes and waits at pipes, so only text of the kernel is read by it."""
     assert one_line(path) is yes
 

@@ -64,7 +64,7 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
 
 
 def test_text_can_be_edited_by_hand(tmp_path: Path) -> None:
-    """Short output is in captures.json, longer output in a plain file with a name that tells; both count as they are."""
+    """Short output is in captures.json, longer output in a plain file with a telling name; both count as they are."""
     path = write(tmp_path / "s")
     (path / "pve1/file_proc_cpuinfo.txt").write_text("processor\t: 1\n")
     inline = path / "pve1/captures.json"

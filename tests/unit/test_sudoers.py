@@ -16,8 +16,8 @@ from gapline.orchestrator.model.source import Command, File, Glob, Script, Stat
 ITEMS = [
     Item("h", File("/etc/pve/lxc/{ct}.conf", root=True), Binding("129", "4711", "", "")),
     Item("h", File("/not/root")),
-    Item("h", Glob("/sys/bus/pci/devices/0000:*/config", root=True)),
-    Item("h", Stat("/proc/*/ns/a,b=c", root=True)),
+    Item("h", Glob("/sys/bus/pci/0000:*/config", root=True)),
+    Item("h", Stat("/p/*/a,b=c", root=True)),
     Item("h", Command(("dmidecode", "-t", "17", "a b", "x\\y", "#z", "!", "^$", '"q"'), root=True, timeout=20)),
     Item("h", Script("no", "id", root=True)),
     Item("h/129", File("/inside", root=True), enter="129"),
@@ -35,14 +35,13 @@ def accepted(text: str) -> str:
 def test_exact_lines() -> None:
     """One line for each single read that needs root, with everything special made literal."""
     text = sudoers(ITEMS, "audit")
+    limited = "audit ALL=(root) NOPASSWD: /usr/bin/timeout -k 1"
     assert text.splitlines() == [
         'Defaults:audit env_reset, secure_path="/usr/sbin:/usr/bin:/sbin:/bin"',
-        r"audit ALL=(root) NOPASSWD: /usr/bin/timeout -k 1 10 cat -- /etc/pve/lxc/129.conf",
-        r"audit ALL=(root) NOPASSWD: /usr/bin/timeout -k 1 10 sh -c "
-        r"exec\ grep\ -aH\ ''\ --\ /sys/bus/pci/devices/0000\:\*/config",
-        r"audit ALL=(root) NOPASSWD: /usr/bin/timeout -k 1 10 sh -c "
-        r"exec\ stat\ -c\ '%n|%F|%t|%T|%a|%u|%g'\ --\ /proc/\*/ns/a\,b\=c",
-        r'audit ALL=(root) NOPASSWD: /usr/bin/timeout -k 1 20 dmidecode -t 17 a\ b x\\\\y \#z \! \^$ "q"',
+        limited + r" 10 cat -- /etc/pve/lxc/129.conf",
+        limited + r" 10 sh -c exec\ grep\ -aH\ ''\ --\ /sys/bus/pci/0000\:\*/config",
+        limited + r" 10 sh -c exec\ stat\ -c\ '%n|%F|%t|%T|%a|%u|%g'\ --\ /p/\*/a\,b\=c",
+        limited + r' 20 dmidecode -t 17 a\ b x\\\\y \#z \! \^$ "q"',
     ]
     assert accepted(text) == ""
 

@@ -1,0 +1,93 @@
+"""How each kind of source is read: the line of shell that does it, or the exact command for sudo."""
+
+from __future__ import annotations
+
+from gapline.orchestrator.collect.fill import fill, patterns, word
+from gapline.orchestrator.collect.group import seconds, sudo_wait
+from gapline.orchestrator.collect.item import Binding, Item
+from gapline.orchestrator.collect.shell import KILL_AFTER
+from gapline.orchestrator.inventory.host import Become
+from gapline.orchestrator.model.source import KIB, Command, File, Glob, Script, Source, Stat
+
+BIG = 256 * KIB
+"""Sources that may be bigger than this (the default limit) are cut on the target too."""
+
+STAT_FORMAT = "%n|%F|%t|%T|%a|%u|%g"
+
+# Not /proc/sys: its files answer the first read only (proc_dointvec in kernel/sysctl.c), and dash reads byte by byte.
+_ONE_LINE_TREES = (
+    "/sys/block/",
+    "/sys/bus/",
+    "/sys/class/",
+    "/sys/devices/",
+    "/sys/fs/cgroup/",
+    "/sys/kernel/mm/",
+    "/sys/module/",
+)
+# Binary sysfs attributes: a shell's `read` drops NUL bytes without a word.
+_BINARY_NAMES = frozenset(
+    ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
+)
+_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/firmware", "/of_node/", "/acpi/tables/")
+
+
+def call(number: int, item: Item, become: Become, *, allow_init: bool) -> str:
+    """The line of the script that reads an item, behind what must hold for that: being root, a driver that is up."""
+    source, binding = item.source, item.binding
+    wakes = isinstance(source, Command) and source.wakes_gpu and not allow_init
+    gpu = f"_gpu {number} && " if wakes else ""
+    if source.root and become is Become.SUDO_READS:
+        argv = " ".join(map(word, sudo_argv(source, binding)))
+        return f"{gpu}_run {number} {sudo_wait(source)} {_cut(source)}{argv}\n"
+    root = f"_root {number} && " if source.root else ""
+    return f"{root}{gpu}{_reader(number, source, binding)}\n"
+
+
+def _reader(number: int, source: Source, binding: Binding | None) -> str:
+    match source:
+        case File(path=path):
+            how = "_line" if one_line(path) else "_file"
+            return f"{how} {number} {source.limit + 1} {word(path, binding)}"
+        case Glob(pattern=pattern):
+            if all(one.startswith(("/sys/", "/proc/sys/")) for one in pattern.split()):
+                return f"_do {number} {_cut(source)}grep -aH '' -- {patterns(pattern, binding)}"
+            return f"_grep {number} {patterns(pattern, binding)}"
+        case Stat(patterns=several):
+            return f"_do {number} {_cut(source)}stat -c '{STAT_FORMAT}' -- {patterns(several, binding)}"
+        case Command(argv=argv):
+            words = " ".join(word(argument, binding) for argument in argv)
+            return f"_run {number} {seconds(source)} {_cut(source)}{words}"
+        case Script(text=text):
+            return f"_run {number} {seconds(source)} {_cut(source)}sh -c {word(text)}"
+
+
+def _cut(source: Source) -> str:
+    return f"_cut {source.limit + 1} " if source.limit > BIG else ""
+
+
+def one_line(path: str) -> bool:
+    """Whether the kernel gives text there, most likely one line. It only decides how the file is read."""
+    if not path.startswith(_ONE_LINE_TREES):
+        return path in {"/proc/cmdline", "/proc/loadavg", "/proc/version"}
+    return path.rpartition("/")[2] not in _BINARY_NAMES and not any(part in path for part in _BINARY_PARTS)
+
+
+def sudo_argv(source: Source, binding: Binding | None) -> tuple[str, ...]:
+    """The exact command that reads a single source as root.
+
+    It starts with `timeout` because only root can end it. Patterns are expanded by a shell that runs as root (the
+    user may not be able to list the directory), and the whole text of that shell is what sudo is told to allow:
+    a wildcard in sudoers would also match blanks and further arguments (sudoers(5), "Wildcards").
+    """
+    head = ("sudo", "-n", "timeout", "-k", str(KILL_AFTER), str(seconds(source)))
+    match source:
+        case File(path=path):
+            return (*head, "cat", "--", fill(path, binding))
+        case Glob(pattern=pattern):
+            return (*head, "sh", "-c", f"exec grep -aH '' -- {patterns(pattern, binding)}")
+        case Stat(patterns=several):
+            return (*head, "sh", "-c", f"exec stat -c '{STAT_FORMAT}' -- {patterns(several, binding)}")
+        case Command(argv=argv):
+            return (*head, *(fill(argument, binding) for argument in argv))
+        case Script():
+            return ()
