@@ -12,7 +12,7 @@ It follows LXC's cgroup2_devices.c and was compared with the kernel's answers fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gapline.agents.container.device_rule import Device, PathRule, Rule, Whole
 from gapline.orchestrator.model.evidence import Evidence
@@ -71,10 +71,23 @@ class DevicePolicy:
 
 def build_policy(steps: Iterable[Step], find: Callable[[str], Device | None]) -> DevicePolicy:
     """Apply rules in their order. `find` gives the numbers of a node on the host; a missing node is no rule."""
-    policy = DevicePolicy(allow_list=True, rules=())
+    allow_list = True
+    rules: list[Rule] = []
+    unread: list[Evidence] = []
     for step in _without_cleared(steps):
-        policy = _apply(policy, step, find)
-    return policy
+        match step:
+            case Whole(allow=allow):
+                allow_list, rules, unread = not allow, [], []
+            case Unread(at=at):
+                unread.append(at)
+            case PathRule(path=path, access=access, at=at) if (device := find(path)) is not None:
+                found = Rule(allow=True, type=device.type, major=device.major, minor=device.minor, access=access, at=at)
+                _add(rules, found)
+            case Rule():
+                _add(rules, step)
+            case _:
+                pass
+    return DevicePolicy(allow_list, tuple(rules), tuple(unread))
 
 
 def _without_cleared(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -92,28 +105,10 @@ def _key(step: Step) -> bool | None:
     return step.allow if isinstance(step, Whole | Rule) else True if isinstance(step, PathRule) else None
 
 
-def _apply(policy: DevicePolicy, step: Step, find: Callable[[str], Device | None]) -> DevicePolicy:
-    match step:
-        case Whole(allow=allow):
-            return DevicePolicy(allow_list=not allow, rules=())
-        case Unread(at=at):
-            return replace(policy, unread=(*policy.unread, at))
-        case PathRule(path=path, access=access, at=at):
-            device = find(path)
-            if device is None:
-                return policy
-            found = Rule(allow=True, type=device.type, major=device.major, minor=device.minor, access=access, at=at)
-            return _add(policy, found)
-        case Rule():
-            return _add(policy, step)
-        case Clear():
-            return policy
-
-
-def _add(policy: DevicePolicy, rule: Rule) -> DevicePolicy:
-    for place, earlier in enumerate(policy.rules):
+def _add(rules: list[Rule], rule: Rule) -> None:
+    """A twin takes the earlier rule's place."""
+    for place, earlier in enumerate(rules):
         if earlier.is_twin(rule):
-            rules = list(policy.rules)
             rules[place] = rule
-            return replace(policy, rules=tuple(rules))
-    return replace(policy, rules=(*policy.rules, rule))
+            return
+    rules.append(rule)

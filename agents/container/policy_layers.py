@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from gapline.agents.container.configuration_fact import CGROUP2_RULE, Configuration, Form
 from gapline.agents.container.device_policy import Clear, DevicePolicy, Step, Unread, build_policy
@@ -54,12 +55,10 @@ def _raw_rule(setting: Setting) -> Step | None:
     return parse_rule(setting.value, allow=allow, at=setting.at) if setting.value else Clear(allow)
 
 
-def _common() -> Iterator[Step]:
-    yield Whole(allow=False)
-    for value in _COMMON:
-        rule = parse_rule(value, allow=True)
-        if rule is not None:
-            yield rule
+@cache
+def _common() -> tuple[Step, ...]:
+    rules = (parse_rule(value, allow=True) for value in _COMMON)
+    return (Whole(allow=False), *(rule for rule in rules if rule is not None))
 
 
 def _proxmox_base(*, unprivileged: bool) -> Iterator[Step]:

@@ -13,7 +13,6 @@ import click
 
 from gapline import __version__
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
-from gapline.orchestrator.audit.progress import Observe
 from gapline.orchestrator.cli import request
 from gapline.orchestrator.cli.answer import tell_answer
 from gapline.orchestrator.cli.context import SnapshotContext
@@ -61,12 +60,17 @@ def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False, ways: Way
     created = datetime.now(UTC)  # noqa: TID251 - the edge: a snapshot says when it was made
     keep = SnapshotWriter(folder.snapshot(name), version=__version__, created=created, synthetic=synthetic)
     with logged(folder.log), watching(plan, sys.stderr) as observe:
-        return anyio.run(_audit, plan, keep, Circumstances(synthetic=synthetic, snapshot=name), observe, ways)
+        finished: list[Run] = []
 
+        async def main() -> None:
+            # Not as this task's result: asyncio writes the task out when it restores the signal handler, result
+            # and all, which takes 8 ms per target.
+            async with ways() as connect:
+                circumstances = Circumstances(synthetic=synthetic, snapshot=name)
+                finished.append(await audit(plan, connect, keep=keep, circumstances=circumstances, observe=observe))
 
-async def _audit(plan: Plan, keep: SnapshotWriter, circumstances: Circumstances, observe: Observe, ways: Ways) -> Run:
-    async with ways() as connect:
-        return await audit(plan, connect, keep=keep, circumstances=circumstances, observe=observe)
+        anyio.run(main)
+        return finished[0]
 
 
 def remember_or_warn(folder: RunFolder) -> None:

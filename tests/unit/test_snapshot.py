@@ -20,7 +20,7 @@ from gapline.orchestrator.snapshot.layout import file_name, folder
 CREATED = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)
 CAPTURES = [
     Capture("pve1", "file:/proc/version", "/proc/version", b"Linux\n", seconds=0.25),
-    Capture("pve1", "file:/proc/cpuinfo", "/proc/cpuinfo", b"processor\t: 0\n" * 100),
+    Capture("pve1", "file:/proc/cpuinfo", "/proc/cpuinfo", b"processor\t: 0\n" * 500),
     Capture("pve1", "file:/sys/config", "/sys/config", bytes(range(256))),
     Capture("pve1", "command:nvidia-smi -q", "nvidia-smi -q", b"part", b"err \xc3\xa9\n", 137, 20.0, truncated=True,
             problem=Problem(kind=ProblemKind.TIMED_OUT, detail="did not end", hint="look")),
