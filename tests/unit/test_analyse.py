@@ -12,7 +12,7 @@ from gapline.orchestrator.merger import exit_code, outcome_entry
 from gapline.orchestrator.model.agent import Agent
 from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.limit import Limit, Limits
-from gapline.orchestrator.model.outcome import Found, NotApplicable, Outcome, Passed, Unknown
+from gapline.orchestrator.model.outcome import Fact, Found, NotApplicable, Outcome, Passed, Unknown
 from gapline.orchestrator.model.problem import ProblemKind
 from tests.unit.invented import (
     DENIED,
@@ -27,6 +27,7 @@ from tests.unit.invented import (
 )
 
 NONE = Limits({})
+Answers = dict[type[Fact], tuple[str, Outcome]]
 
 
 def outcome(text: str = "50", agent: Agent[Any] | None = None, limits: Limits = NONE) -> Outcome:
@@ -89,14 +90,15 @@ def test_bug_of_an_agent_is_a_defect_of_that_agent(agent: Agent[Any]) -> None:
 
 def test_pair_judges_both_facts() -> None:
     """Both facts there: the pair judges."""
-    both = {Level: ("host.level", outcome("50")), Gate: ("container.gate", Passed(Gate(open=False)))}
+    both: Answers = {Level: ("host.level", outcome("50")), Gate: ("container.gate", Passed(Gate(open=False)))}
     assert isinstance(analyse_pair(pair_agent(), both, NONE), Found)
 
 
 def test_pair_without_a_fact_says_whose() -> None:
     """Unknown stays unknown with its kind, not applicable stays that, and nothing is a finding."""
     gate: tuple[str, Outcome] = ("container.gate", Passed(Gate(open=False)))
-    unread = analyse_pair(pair_agent(), {Level: ("host.level", Unknown(DENIED)), Gate: gate}, NONE)
+    denied: Answers = {Level: ("host.level", Unknown(DENIED)), Gate: gate}
+    unread = analyse_pair(pair_agent(), denied, NONE)
     assert isinstance(unread, Unknown)
     assert unread.problem.kind is ProblemKind.DENIED
     assert unread.problem.detail.startswith("host.level is unknown")
@@ -109,7 +111,7 @@ def test_pair_without_a_fact_says_whose() -> None:
 
 def test_pair_uses_a_partial_fact() -> None:
     """An unknown outcome that still holds a fact is good enough for what needs that fact."""
-    both = {Level: ("host.level", Unknown(DENIED, Level(percent=1))), Gate: ("g", Passed(Gate(open=False)))}
+    both: Answers = {Level: ("host.level", Unknown(DENIED, Level(percent=1))), Gate: ("g", Passed(Gate(open=False)))}
     assert isinstance(analyse_pair(pair_agent(), both, NONE), Found)
 
 
@@ -123,7 +125,7 @@ def test_pair_goes_on_without_what_it_only_wants() -> None:
 @pytest.mark.parametrize("judge", [boom, lambda *_: None], ids=["raises", "nothing"])
 def test_bug_of_a_pair_is_a_defect(judge: Any) -> None:
     """As for any agent."""
-    both = {Level: ("host.level", outcome("50")), Gate: ("container.gate", Passed(Gate(open=True)))}
+    both: Answers = {Level: ("host.level", outcome("50")), Gate: ("container.gate", Passed(Gate(open=True)))}
     answer = analyse_pair(pair_agent(judge=judge), both, NONE)
     assert isinstance(answer, Unknown)
     assert answer.problem.kind is ProblemKind.DEFECT
