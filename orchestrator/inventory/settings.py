@@ -91,7 +91,7 @@ def _readable(node: Node) -> Path:
             return path
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise node.place.fault(f"{path} cannot be read: {reason}") from error
+        raise node.place.fault(f"{path} cannot be read: {reason}", "Name a file that you can read.") from error
 
 
 def _known_hosts(node: Node) -> Path:

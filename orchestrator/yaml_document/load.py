@@ -39,7 +39,7 @@ def read(path: Path) -> bytes:
             return file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"cannot be read: {reason}", path=path) from error
+        raise ConfigError(f"cannot be read: {reason}", path=path, hint="Name a file that you can read.") from error
 
 
 def parse(data: bytes, path: Path, faults: Faults) -> Table:
@@ -203,7 +203,7 @@ def _syntax_hint(error: yaml.MarkedYAMLError, text: str) -> str:
         return "Indent with blanks, not with tabs."
     if error.context and began and broke and began.line != broke.line:
         return f"It happened {error.context} that began in line {began.line + 1}."
-    return ""
+    return "Look for a bracket, a quote or an indentation that does not fit, here or in the line before."
 
 
 _SHOWN = 40  # characters of a name in a message
