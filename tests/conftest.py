@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 LEVELS = Path(__file__).parent
-NEVER_SKIPPED_IN_CI = {"html", "lab", "shell", "ssh"}
+NEVER_SKIPPED_IN_CI = {"cli", "html", "lab", "shell", "ssh"}
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed", "skipped")
 
 

@@ -12,6 +12,7 @@ from gapline import __version__
 
 _PACKAGE = "gapline.orchestrator.cli"
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_NOBODY_READS = 141  # 128 + SIGPIPE, likewise
 
 
 class _Commands(click.Group):
@@ -88,9 +89,8 @@ def main() -> None:
     except KeyboardInterrupt:
         click.echo("Interrupted; nothing was left running on the targets.", err=True)
         code = _INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = 0
+    except (BrokenPipeError, SystemExit):  # click and rich end with 1, "findings", when the reader of a pipe has gone
+        code = _NOBODY_READS
     except Exception as error:  # noqa: BLE001 - the last place where an error can be told to a person
         from gapline.orchestrator.cli.failure import tell
 

@@ -91,14 +91,14 @@ def tell_sudoers(plan: Plan, user: str) -> int:
     except ValueError as error:
         raise PlanError(str(error), hint="Give the name of the user that Gapline logs in as.") from error
     click.echo(text or "# no read of this plan needs root", nl=not text)
-    refused = [read.source.key for read in reads(plan) if _not_grantable(read)]
-    if refused:
-        click.echo(f"not grantable as single reads, unknown with become: sudo_reads: {', '.join(refused)}", err=True)
+    scripts = [read.source.key for read in reads(plan) if read.where == "host" and _not_grantable(read)]
+    click.echo(f"not grantable as single reads, unknown with become: sudo_reads: {', '.join(scripts)}", err=True)
+    click.echo("and everything about containers: listing and entering them takes become: sudo", err=True)
     return 0
 
 
 def _not_grantable(read: PlannedRead) -> bool:
-    return read.where != "host" or (read.privilege == "root" and isinstance(read.source, Script))
+    return read.privilege == "root" and isinstance(read.source, Script)
 
 
 def plan_as_json(plan: Plan) -> str:
