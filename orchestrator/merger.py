@@ -13,6 +13,7 @@ from gapline.orchestrator.model.outcome import Found, NotApplicable, Outcome, Pa
 from gapline.orchestrator.model.outcome import judged as as_outcome
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import Header, OutcomeEntry, ReportedFinding, Run, Summary, TargetEntry
+from gapline.orchestrator.model.written_fact import WrittenFact
 
 FIRST = 5  # how many findings the answer names: as many as a person takes in at once
 _LEFT_ALONE = frozenset({ProblemKind.NOT_RUNNING, ProblemKind.WITHHELD})
@@ -50,7 +51,7 @@ def outcome_entry(judged: Judged, snapshot: int | None) -> OutcomeEntry:
         times=judged.times,
         snapshot=snapshot,
         age=0,
-        fact=fact.model_dump(mode="json") if fact is not None else None,
+        fact=WrittenFact.of(fact) if fact is not None else None,
         findings=_reported(judged.target, outcome),
     )
 

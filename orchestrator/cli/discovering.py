@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import anyio
 import click
@@ -14,7 +15,7 @@ from gapline.orchestrator.audit.fan_out import Circumstances, audit
 from gapline.orchestrator.cli.registry import all_agents
 from gapline.orchestrator.cli.routes import routes
 from gapline.orchestrator.cli.selection import Selection, plan_of
-from gapline.orchestrator.model.run import Run, TargetEntry, TargetKind
+from gapline.orchestrator.model.run import OutcomeEntry, Run, TargetEntry, TargetKind
 from gapline.orchestrator.plan import Plan
 from gapline.reports.visible import visible
 
@@ -60,10 +61,14 @@ def _lines(run: Run) -> Iterator[Text]:
 def _gpus(run: Run, target: TargetEntry) -> tuple[str, ...]:
     for entry in run.outcomes:
         if entry.target == target.id and entry.agent == _DRIVER:
-            gpus = (entry.fact or {}).get("gpus", ())
+            gpus = _in_fact(entry)
             told = tuple("  ".join(str(gpu[key]) for key in _GPU_KEYS if gpu.get(key) is not None) for gpu in gpus)
             return told or (entry.reason,)
     return ()
+
+
+def _in_fact(entry: OutcomeEntry) -> list[dict[str, Any]]:
+    return entry.fact["gpus"] if entry.fact is not None and "gpus" in entry.fact else []
 
 
 _GPU_KEYS = ("bus_id", "minor", "model")
@@ -77,7 +82,7 @@ def _document(run: Run) -> dict[str, object]:
                 "id": host.id,
                 "kind": host.kind.value,
                 "problem": host.problem.model_dump(mode="json") if host.problem else None,
-                "gpus": next(((e.fact or {}).get("gpus", []) for e in run.outcomes if e.target == host.id), []),
+                "gpus": next((_in_fact(entry) for entry in run.outcomes if entry.target == host.id), []),
                 "containers": [
                     {"id": one.id, "name": one.name, "gpu": one.audited, "reason": one.reason}
                     for one in run.targets

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from gapline.orchestrator.model.finding import Finding
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import Problem
+from gapline.orchestrator.model.written_fact import WrittenFact
 
 SCHEMA: Literal["gapline/run/1"] = "gapline/run/1"
 
@@ -90,7 +91,7 @@ class OutcomeEntry(_Part):
     times: Times
     snapshot: int | None  # index into run.snapshots
     age: int  # number of runs merged in since this was collected; 0 is fresh
-    fact: dict[str, Any] | None
+    fact: WrittenFact | None
     findings: tuple[ReportedFinding, ...]
 
 
