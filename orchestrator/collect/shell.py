@@ -28,11 +28,12 @@ K= U=0; trap 'K=1' USR1
 """
 
 # End of standard input means: stop. The watcher alone holds it, so nothing else can keep it open. It is started
-# before the tag is exported and therefore does not find its own grep.
+# before the tag is exported and therefore does not find its own grep. It sweeps again after a second because a child
+# that was forked, but had not executed its command yet, did not carry the tag.
 WATCH = """\
 exec 7<&0 </dev/null
 ( trap '' HUP PIPE; while read -r q; do :; done; kill -9 $$
-for q in 1 2 3; do _sweep KILL "$T"; done ) <&7 7<&- >/dev/null 2>&1 & W=$!
+for q in 0 1; do _sweep KILL "$T"; sleep $q; _sweep KILL "$T"; done ) <&7 7<&- >/dev/null 2>&1 & W=$!
 exec 7<&-
 export GTAG="$T"
 """

@@ -122,8 +122,11 @@ async def test_shell_that_dies_is_replaced(shell: Way) -> None:
         ],
         QUICK,
     )
-    assert kinds(captures) == [None, ProblemKind.DROPPED, None]
-    assert captures[1].out == b"last\n"
+    assert kinds(captures) in (
+        [None, ProblemKind.DROPPED, None],  # the watchdog ended what was left, and with it the channel
+        [None, ProblemKind.TIMED_OUT, None],  # the shell died before it had a watchdog, so our guard did
+    )
+    assert captures[1].out == b"last"  # a line feed at the very end could be the beginning of a marker
     assert await gone(mark)
 
 
