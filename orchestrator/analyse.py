@@ -24,7 +24,7 @@ def analyse(agent: Agent[Any], captures: Captures, limits: Limits) -> Outcome:
     except NotApplicableError as error:
         return NotApplicable(str(error))
     except Exception as error:  # noqa: BLE001 - agents may be third parties'; their bug must not end the audit
-        return Unknown(_defect(agent.id, error))
+        return Unknown(defect(agent.id, error))
 
 
 def analyse_pair(pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outcome]], limits: Limits) -> Outcome:
@@ -40,7 +40,7 @@ def analyse_pair(pair: PairAgent, outcomes: Mapping[type[Fact], tuple[str, Outco
     try:
         return _sound(pair.judge(Facts(facts), limits))
     except Exception as error:  # noqa: BLE001 - as above
-        return Unknown(_defect(pair.id, error))
+        return Unknown(defect(pair.id, error))
 
 
 def _without(agent: str, outcome: Outcome | None) -> Outcome:
@@ -75,7 +75,8 @@ def _placed(error: CollectError) -> Problem:
     return Problem(kind=problem.kind, detail=f"{error.source}: {problem.detail}", hint=problem.hint)
 
 
-def _defect(agent: str, error: Exception) -> Problem:
+def defect(agent: str, error: Exception) -> Problem:
+    """A bug of an agent as a value."""
     return Problem(
         kind=ProblemKind.DEFECT,
         detail=f"agent {agent} failed: {type(error).__name__}: {str(error)[:300]}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -12,13 +12,16 @@ import anyio
 import structlog
 
 from gapline import __version__
+from gapline.orchestrator.analyse import defect
 from gapline.orchestrator.audit.entries import host_entry
 from gapline.orchestrator.audit.host_audit import AuditedTarget, Connect, HostAudit
 from gapline.orchestrator.audit.log import log_event
 from gapline.orchestrator.audit.progress import Event, HostFinished, Observe
 from gapline.orchestrator.inventory.host import Host
+from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.merger import merge, outcome_entry, settled
 from gapline.orchestrator.model.errors import ConfigError
+from gapline.orchestrator.model.outcome import Unknown
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import Header, OutcomeEntry, Run, TargetEntry
 from gapline.orchestrator.plan import Plan
@@ -110,4 +113,13 @@ def _written(
     """The target as it goes into the run; its captures go to the snapshot and are dropped."""
     if keep is not None and result.captures is not None:
         keep.write(result.entry.id, result.captures.values(), result.entry.model_dump(mode="json"))
-    return result.entry, [outcome_entry(judged, index) for judged in settled(result.judged)]
+    return result.entry, [_entry(judged, index) for judged in settled(result.judged)]
+
+
+def _entry(judged: Judged, index: int | None) -> OutcomeEntry:
+    """The outcome as it goes into the run. A fact that is no JSON is its agent's bug, and nobody else's."""
+    try:
+        return outcome_entry(judged, index)
+    except Exception as error:  # noqa: BLE001 - facts are third parties' models
+        _log.exception("agent.defect", target=judged.target, agent=judged.agent.id)
+        return outcome_entry(replace(judged, outcome=Unknown(defect(judged.agent.id, error))), index)
