@@ -67,6 +67,27 @@ def test_json_is_the_run_and_nothing_else(gapline: CommandLine, sshd: Sshd) -> N
     assert gapline("report", "--format", "json").json == done.json
 
 
+def test_every_form_of_a_target(gapline: CommandLine, sshd: Sshd) -> None:
+    """An alias of ~/.ssh/config, a name of the fleet through a group, user@host:port, and this machine; one run."""
+    (gapline.home / ".ssh" / "config").write_text(
+        f"Host box\n HostName {sshd.address}\n Port {sshd.port}\n IdentityFile {sshd.identity}\n"
+        f" UserKnownHostsFile {sshd.known_hosts}\n VerifyHostKeyDNS yes\n"
+        f"Host {sshd.address}\n IdentityFile {sshd.identity}\n UserKnownHostsFile {sshd.known_hosts}\n"
+    )
+    gapline.fleet(sshd.host("pve1"), extra="groups: {rack: [pve1]}\n")
+    login = f"root@{sshd.address}:{sshd.port}"
+    plan = gapline("plan", "rack", "box", "local", "--json").json
+    assert [host["name"] for host in plan["hosts"]] == ["pve1", "box", "local"]
+    done = gapline("audit", "box", "local", "--agent", "host.numa_balancing", "--json", "--fail-on", "none")
+    told = {target["id"]: (target["route"], target["problem"]) for target in done.json["targets"]}
+    assert told == {"box": ("ssh", None), "local": ("local", None)}
+    assert "warning: " in done.err
+    assert "VerifyHostKeyDNS" in done.err
+    (one,) = gapline("doctor", login, "-i", gapline.fleet(sshd.host("other")), "--json").json["targets"]
+    assert one["id"] in {"other", f"{sshd.address}:{sshd.port}"}
+    assert one["kind"] == "linux_host"
+
+
 def test_two_faulty_hosts_do_not_disturb_the_third(gapline: CommandLine, make_sshd: MakeSshd) -> None:
     """One refuses connections, one answers everything with garbage: the third is judged as if it were alone."""
     good, hostile = make_sshd(), make_sshd(GARBAGE)

@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from gapline.orchestrator.cli.registry import all_agents
+from gapline.orchestrator.model.capture import Capture, Captures
 from gapline.orchestrator.model.errors import ConfigError
+from gapline.orchestrator.model.limit import Limits
+from gapline.orchestrator.model.outcome import Found
+from gapline.orchestrator.playbook.check import check
+from gapline.orchestrator.playbook.load import load
+from gapline.orchestrator.playbook.select import select_agents
 from tests.cli.command_line import CommandLine
+from tests.cli.conftest import GAUGE
 from tests.ssh.sshd import Sshd
+
+ROOT = Path(__file__).parents[2]
 
 
 def distribution(site: Path, name: str, entry_point: str, module: str) -> None:
@@ -26,7 +35,9 @@ def distribution(site: Path, name: str, entry_point: str, module: str) -> None:
 def test_an_installed_agent_is_one_of_ours(gapline: CommandLine, gauge: Path, sshd: Sshd) -> None:
     """Listed, explained, planned, run, and named in the run; a playbook decides whether it runs by itself."""
     gapline.more["PYTHONPATH"] = str(gauge)
-    assert "ostype.foreign" in gapline("explain", "ostype.foreign").out
+    about = gapline("agents", "host.ostype").out
+    assert "file:/proc/sys/kernel/ostype" in about
+    assert "ostype.foreign" in about
     gapline.fleet(sshd.host())
     playbook = gapline.here / "mine.yaml"
     playbook.write_text("version: 1\nname: mine\nextends: full\nagents:\n  host.ostype: {level: quick}\n")
@@ -71,3 +82,33 @@ def test_broken_entry_points(
     assert entry_point in str(caught.value)
     assert "uninstall broken" in caught.value.hint
     sys.modules.pop("broken", None)
+
+
+def _blocks(language: str) -> list[str]:
+    """The examples of docs/extending.md in one language."""
+    parts = (ROOT / "docs" / "extending.md").read_text().split(f"```{language}\n")[1:]
+    return [part.partition("```")[0] for part in parts]
+
+
+def test_documented_example_is_the_installed_one() -> None:
+    """Every line of docs/extending.md's agent stands in the module that is built and run here; its trial passes."""
+    agent, trial = _blocks("python")
+    module = (GAUGE / "gapline_gauge" / "ostype.py").read_text().splitlines()
+    assert [line for line in agent.splitlines() if line not in module] == []
+    (entry,) = [block for block in _blocks("toml") if "entry-points" in block]
+    project = (GAUGE / "pyproject.toml").read_text()
+    assert [line for line in entry.splitlines() if line not in project and "dependencies" not in line] == []
+    names: dict[str, object] = {"Capture": Capture, "Captures": Captures, "Found": Found, "Limits": Limits}
+    exec("\n".join(module), names)  # noqa: S102 - our own example, as a reader would paste it
+    exec(trial, names)  # noqa: S102 - as above
+
+
+def test_documented_playbook_runs_the_agent(gauge: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The playbook of docs/extending.md is one."""
+    (block,) = _blocks("yaml")
+    path = tmp_path / "mine.yaml"
+    path.write_text(block)
+    monkeypatch.syspath_prepend(str(gauge))
+    everyone = all_agents.__wrapped__()
+    check(load(str(path)), everyone)
+    assert "host.ostype" in {agent.id for agent in select_agents(load(str(path)), everyone, ())}
