@@ -19,6 +19,7 @@ from gapline.orchestrator.cli.selection import Selection, plan_of
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.plan import Plan
 from gapline.orchestrator.run_folder import make
+from gapline.orchestrator.transport.ssh.replay_process import serving
 from tests.bench import peers
 from tests.bench.bare_script import run_bare, script_of
 from tests.bench.loopback_fleet import LoopbackFleet, loopback_fleet
@@ -73,7 +74,7 @@ def _table(times: Mapping[str, list[float]]) -> None:
 
 
 def marginal_cpu(snapshot: Path | None) -> None:
-    """CPU of this side per further host: (CPU of 200 − CPU of 100) / 100, each in a process of its own.
+    """CPU of this side per further host: (CPU of 200 less CPU of 100) / 100, each in a process of its own.
 
     With a snapshot the hosts are that recorded one, behind the replay server.
     """
@@ -88,8 +89,6 @@ def marginal_cpu(snapshot: Path | None) -> None:
 def _spent(count: int, snapshot: Path | None) -> float:
     with tempfile.TemporaryDirectory() as name:
         if snapshot is not None:
-            from gapline.orchestrator.transport.ssh.replay_process import serving
-
             with serving(snapshot, copies=count) as server:
                 hosts = tuple(server.host(f"big-{number:04}") for number in range(1, count + 1))
                 return _in_child(plan(hosts), Path(name) / "run")
@@ -102,9 +101,8 @@ def _in_child(of: Plan, folder: Path) -> float:
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        with open(os.devnull, "w") as quiet:
-            os.dup2(quiet.fileno(), 2)
-            audit_once(of, folder)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        audit_once(of, folder)
         os._exit(0)
     _, status, used = os.wait4(child, 0)
     if status:
@@ -139,7 +137,8 @@ def _inventory(fleet: LoopbackFleet, folder: Path) -> Path:
     host = fleet.hosts(1)[0]
     path = folder / "fleet.yaml"
     path.write_text(
-        f"version: 1\nhosts:\n  {host.name}:\n    address: {host.address}\n    port: {host.port}\n    user: {host.user}\n"
+        f"version: 1\nhosts:\n  {host.name}:\n    address: {host.address}\n    port: {host.port}\n"
+        f"    user: {host.user}\n"
         f"    identity: {fleet.identity}\n    known_hosts: {fleet.known_hosts}\n    containers: none\n"
     )
     return path

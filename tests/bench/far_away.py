@@ -16,6 +16,7 @@ from anyio.abc import SocketStream
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
 from gapline.orchestrator.cli.routes import routes
 from gapline.orchestrator.plan import Plan
+from tests.bench.bare_script import run_bare
 from tests.bench.fan_out import ROUNDS, plan
 from tests.bench.loopback_fleet import PORT, loopback_fleet
 
@@ -24,32 +25,41 @@ _NEAR, _FAR = 2301, 2302
 
 
 def far_away() -> None:
-    """Print the round trips: the time that the distance adds, over the time of one."""
+    """Print the round trips: the time that the distance adds, over the time of one trip."""
     with tempfile.TemporaryDirectory() as name, loopback_fleet(Path(name)) as fleet:
         host = replace(fleet.hosts(1)[0], address="127.0.0.1", known_hosts=fleet.known_hosts)
         near, far = (plan((replace(host, port=port),)) for port in (_NEAR, _FAR))
         known = fleet.known_hosts
         key = known.read_text().split(" ", 1)[1]
         known.write_text("".join(f"[127.0.0.1]:{port} {key}" for port in (_NEAR, _FAR)))
-        times = anyio.run(_measure, near, far)
-        added = times[1] - times[0]
+        near_bare, far_bare, near_audit, far_audit = anyio.run(_measure, near, far)
+        bare, audited = (far_bare - near_bare) / ROUND_TRIP, (far_audit - near_audit) / ROUND_TRIP
         print(
-            f"at {ROUND_TRIP * 1000:.0f} ms: {times[1]:.2f} s, near: {times[0]:.2f} s: {added / ROUND_TRIP:.1f} round trips in all"
+            f"{ROUND_TRIP * 1000:.0f} ms away: one script in one session {far_bare:.2f} s, the audit {far_audit:.2f} s"
+        )
+        print(
+            f"  round trips: {bare:.1f} for the script, {audited:.1f} for the audit: {audited - bare:.1f} beyond the reads"
         )
 
 
-async def _measure(near: Plan, far: Plan) -> tuple[float, float]:
+async def _measure(near: Plan, far: Plan) -> list[float]:
+    """Medians of the bare script near and far, then of the audit near and far."""
     async with proxy(_NEAR, 0.0), proxy(_FAR, ROUND_TRIP / 2):
-        times: tuple[list[float], list[float]] = ([], [])
+        times: list[list[float]] = [[], [], [], []]
         for number in range(ROUNDS + 1):
-            for which, of in enumerate((near, far)):
+            for which, (run, of) in enumerate(((run_bare, near), (run_bare, far), (_audit, near), (_audit, far))):
                 begin = time.monotonic()
-                async with routes() as connect:
-                    run = await audit(of, connect, keep=None, circumstances=Circumstances())
-                assert run.targets[0].problem is None, run.targets[0].problem
+                await run(of)
                 if number:
                     times[which].append(time.monotonic() - begin)
-        return statistics.median(times[0]), statistics.median(times[1])
+        return [statistics.median(values) for values in times]
+
+
+async def _audit(of: Plan) -> None:
+    async with routes() as connect:
+        run = await audit(of, connect, keep=None, circumstances=Circumstances())
+    if run.targets[0].problem is not None:
+        raise RuntimeError(run.targets[0].problem.detail)
 
 
 @asynccontextmanager

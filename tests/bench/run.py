@@ -64,6 +64,8 @@ def run(name: str, options: argparse.Namespace) -> None:
             fan_out.rerun(options.rounds)
         case "replay":
             many_replayed.many_replayed(BIG, options.replayed)
+        case _:
+            raise ValueError(name)
 
 
 if __name__ == "__main__":
