@@ -13,6 +13,7 @@ from rich.text import Text
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
 from gapline.orchestrator.cli.routes import routes, ssh_warnings
 from gapline.orchestrator.cli.selection import Selection, plan_of
+from gapline.orchestrator.model.errors import DefectError
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import Problem
 from gapline.orchestrator.model.run import Run, TargetEntry, TargetKind
@@ -23,7 +24,7 @@ _SKEW = 5.0  # seconds; below, it is the round trip and the one-second grain of 
 
 
 def doctor(selection: Selection, *, as_json: bool) -> int:
-    """Print it; 3 when a target is out of reach or something would be unknown."""
+    """Print it; 3 when a target is out of reach or something would be unknown, 4 when a bug of ours is the reason."""
     plan = plan_of(selection)
     warnings = ssh_warnings(plan.hosts)
     run = anyio.run(_audit, plan)
@@ -36,6 +37,8 @@ def doctor(selection: Selection, *, as_json: bool) -> int:
         for target in run.targets:
             for line in _lines(run, target):
                 console.print(line, soft_wrap=True)
+    if run.summary.exit_code == DefectError.exit_code:
+        return DefectError.exit_code
     return 3 if any(_obstacles(run, target) for target in run.targets if target.audited) else 0
 
 

@@ -15,6 +15,7 @@ from gapline.orchestrator.audit.fan_out import Circumstances, audit
 from gapline.orchestrator.cli.registry import all_agents
 from gapline.orchestrator.cli.routes import routes
 from gapline.orchestrator.cli.selection import Selection, plan_of
+from gapline.orchestrator.model.errors import DefectError
 from gapline.orchestrator.model.run import OutcomeEntry, Run, TargetEntry, TargetKind
 from gapline.orchestrator.plan import Plan
 from gapline.reports.visible import visible
@@ -24,7 +25,7 @@ _CONTAINER = (TargetKind.LXC_CONTAINER,)
 
 
 def discover(selection: Selection, *, as_json: bool) -> int:
-    """Print it; 3 when a host could not be looked at."""
+    """Print it; 3 when a host could not be looked at, 4 when a bug of ours is the reason."""
     driver = [agent for agent in all_agents() if agent.id == _DRIVER]
     run = anyio.run(_audit, plan_of(selection, only=driver))
     if as_json:
@@ -33,6 +34,8 @@ def discover(selection: Selection, *, as_json: bool) -> int:
         console = Console(highlight=False)
         for line in _lines(run):
             console.print(line, soft_wrap=True)
+    if run.summary.exit_code == DefectError.exit_code:
+        return DefectError.exit_code
     return 3 if any(target.problem is not None for target in run.targets) else 0
 
 

@@ -46,6 +46,7 @@ PROBLEMS = {
     ProblemKind.NOT_ENTERED: "lets nobody in",
     ProblemKind.WITHHELD: "not looked at, on purpose",
     ProblemKind.UNREACHED: "host not reached",
+    ProblemKind.DEFECT: "a bug, not the machine",
     ProblemKind.UNSEEN: "needs another answer first",
 }
 

@@ -84,6 +84,31 @@ def test_broken_entry_points(
     sys.modules.pop("broken", None)
 
 
+_BUGGY = """
+from dataclasses import replace
+from gapline.agents.host.numa_balancing import AGENT as OTHER
+
+def judge(fact, limits):
+    return {}["gpu 3"]
+
+AGENT = replace(OTHER, id="host.buggy", judge=judge, limits=())
+"""
+
+
+def test_a_bug_of_an_agent_is_exit_4_and_the_others_answer(gapline: CommandLine, tmp_path: Path) -> None:
+    """It is said whose bug it is, in the answer, by the doctor and in the log, and the run is written."""
+    distribution(tmp_path / "site", "buggy", "buggy:AGENT", _BUGGY)
+    gapline.more["PYTHONPATH"] = str(tmp_path / "site")
+    done = gapline("audit", "local", "--agent", "host.buggy", "--agent", "host.numa_balancing", "--out", "out")
+    assert done.code == 4
+    assert "agent host.buggy failed: KeyError: 'gpu 3'" in done.out
+    by_agent = {one.agent: one.status.value for one in gapline.run().outcomes}
+    assert by_agent.pop("host.buggy") == "unknown"
+    assert set(by_agent) == {"host.numa_balancing"}
+    assert '"level": "error"' in (gapline.here / "out" / "log.jsonl").read_text()
+    assert gapline("doctor", "local", "--agent", "host.buggy").code == 4
+
+
 def _blocks(language: str) -> list[str]:
     """The examples of docs/extending.md in one language."""
     parts = (ROOT / "docs" / "extending.md").read_text().split(f"```{language}\n")[1:]
