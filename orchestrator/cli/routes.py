@@ -15,6 +15,7 @@ from gapline.orchestrator.audit.host_audit import Connect
 from gapline.orchestrator.inventory.host import Host, Reach
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.errors import DefectError
+from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.run_log import quiet_unless_logged
 from gapline.orchestrator.snapshot import Snapshot, read
 from gapline.orchestrator.transport.local import LocalRoute
@@ -78,6 +79,9 @@ def ssh_warnings(hosts: Iterable[Host]) -> tuple[str, ...]:
     )
 
 
+_NOT_ASKED = "the snapshot does not hold it: it was made by other agents than today's"
+
+
 def _replay(host: Host) -> Route:
     if host.snapshot is None:
         raise DefectError(f"{host.name} is to be replayed from nowhere")
@@ -87,7 +91,14 @@ def _replay(host: Host) -> Route:
     def captures(target: str) -> dict[str, Capture]:
         return dict(snapshot.captures(target)) if target in snapshot.targets else {}
 
-    return ReplayRoute(host.name, lambda target, key: captures(target).get(key))
+    def lookup(target: str, key: str) -> Capture | None:
+        """A source that the snapshot does not hold was not asked for then: nobody knows what it would have said."""
+        known = captures(target)
+        if key in known or not known:
+            return known.get(key)
+        return Capture(target, key, key, problem=Problem(kind=ProblemKind.UNSEEN, detail=_NOT_ASKED))
+
+    return ReplayRoute(host.name, lookup)
 
 
 @cache

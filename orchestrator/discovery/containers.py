@@ -24,7 +24,8 @@ CONTAINERS = Script(
     '  set -- "$1" "$2" $($T lxc-info -n "$1" -s -p -H 2>/dev/null | sed "s/^[A-Za-z]*: *//")\n'
     '  printf "ct|%s|%s|%s|%s\\n" "$1" "${3:-UNKNOWN}" "${4:-}" "$2"\n'
     # Only the settings that can give a GPU leave the target: notes, environments and hooks' arguments hold secrets.
-    '  grep -n -i -E "^(\\[|dev[0-9]+:|lxc\\.(mount\\.entry|hook\\.mount|cgroup2?\\.devices\\.allow))" "$2" 2>/dev/null |'
+    '  grep -n -i -E "^(\\[|dev[0-9]+:|lxc\\.(mount\\.entry|hook\\.mount|cgroup2?\\.devices\\.allow))"'
+    ' "$2" 2>/dev/null |'
     ' sed -E -e "s/((pass(word|wd)?|secret|token|credentials)=)[^,[:space:]]*/\\1/g" | while IFS= read -r l; do\n'
     '    printf "cf|%s|%s\\n" "$1" "$l"\n'
     "  done\n"

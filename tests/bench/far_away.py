@@ -37,9 +37,7 @@ def far_away() -> None:
         print(
             f"{ROUND_TRIP * 1000:.0f} ms away: one script in one session {far_bare:.2f} s, the audit {far_audit:.2f} s"
         )
-        print(
-            f"  round trips: {bare:.1f} for the script, {audited:.1f} for the audit: {audited - bare:.1f} beyond the reads"
-        )
+        print(f"  round trips: {bare:.1f} for the script, {audited:.1f} for the audit, {audited - bare:.1f} more")
 
 
 async def _measure(near: Plan, far: Plan) -> list[float]:
