@@ -12,9 +12,12 @@ from gapline.orchestrator.model.problem import Problem
 
 
 class Fact(BaseModel):
-    """An agent's typed view of the machine. Units are in the field names or in the types."""
+    """An agent's typed view of the machine. Units are in the field names or in the types.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Its validator is built when it is first used: a command that runs one agent does not pay for all.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Status(StrEnum):
