@@ -25,7 +25,8 @@ def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = project["dependency-groups"]
     runtime = tuple(map(Requirement, project["project"]["dependencies"]))
-    wanted = {"runtime": runtime, "build": group(groups, "build"), "dev": runtime + group(groups, "dev")}
+    alone = {name: group(groups, name) for name in ("bench", "build")}
+    wanted = {"runtime": runtime, "dev": runtime + group(groups, "dev"), **alone}
     faults = [
         f"requirements/{name}.txt: {fault}"
         for name, requirements in wanted.items()

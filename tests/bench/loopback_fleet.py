@@ -72,6 +72,7 @@ def loopback_fleet(folder: Path) -> Iterator[LoopbackFleet]:
     config.write_text(
         f"ListenAddress 0.0.0.0:{PORT}\nHostKey {folder}/host_key\nAuthorizedKeysFile {folder}/id_ed25519.pub\n"
         f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nUseDNS no\nPrintMotd no\nMaxStartups 1000:30:2000\n"
+        "Subsystem sftp internal-sftp\n"
     )
     folder.chmod(0o711)
     Path("/run/sshd").mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from gapline.orchestrator.run_log import quiet_unless_logged
 from tests.bench import fan_out, far_away, many_replayed, start_up
 from tests.bench.loopback_fleet import in_own_network
 
@@ -40,6 +41,7 @@ def main() -> int:
     print(
         f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
     )
+    quiet_unless_logged()
     for name in names:
         if name in _NEED_ROOT and os.geteuid() != 0:
             print(f"{name}: skipped, it needs root for a network namespace and a bench user", file=sys.stderr)
