@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapline.orchestrator.collect.item import Binding, Item
-from gapline.orchestrator.discovery import containers, identity
+from gapline.orchestrator.discovery import containers, identity, nodes
 from gapline.orchestrator.discovery.containers import SeenContainer, State
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
@@ -16,7 +16,7 @@ from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import Command, File, Script, Source, Vantage
 
-SURVEY: Mapping[str, Source] = {**identity.SOURCES, **containers.SOURCES}
+SURVEY: Mapping[str, Source] = {"nodes": nodes.BEFORE, **identity.SOURCES, **containers.SOURCES}
 """What is read on every host before anything else is decided."""
 
 PRESENT = File("/proc/{init}/stat")
@@ -94,10 +94,11 @@ def host_lanes(plan: Plan, host: Host) -> Lanes:
     """The readings on a host. Files come before commands, and what may wake a GPU last."""
     sources = _distinct(SURVEY.values(), *(agent.sources.values() for agent in plan.host_readers(host)))
     items = tuple(Item(host.name, source) for source in sources)
+    waking = tuple(item for item in items if _wakes(item.source))
     return Lanes(
         quick=tuple(item for item in items if _is_quick(item.source)),
         slow=tuple(item for item in items if not _is_quick(item.source) and not _wakes(item.source)),
-        last=tuple(item for item in items if _wakes(item.source)),
+        last=waking and (*waking, Item(host.name, nodes.AFTER)),
     )
 
 
@@ -142,9 +143,12 @@ def _distinct(*groups: Iterable[Source]) -> Iterator[Source]:
 
 def all_sources(agents: Sequence[AnyAgent], scope: Scope) -> tuple[Source, ...]:
     """Every source that is read for the agents of one kind, each once; for containers in the order of reading."""
-    own = _distinct(*(agent.sources.values() for agent in agents if isinstance(agent, Agent) and agent.scope is scope))
+    own = tuple(
+        _distinct(*(agent.sources.values() for agent in agents if isinstance(agent, Agent) and agent.scope is scope))
+    )
     if scope is Scope.HOST:
-        return tuple(_distinct(SURVEY.values(), own))
+        again = (nodes.AFTER,) if any(_wakes(source) for source in own) else ()
+        return tuple(_distinct(SURVEY.values(), own, again))
     outside: list[Source] = []
     inside: list[Source] = []
     for source in own:

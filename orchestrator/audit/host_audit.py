@@ -22,6 +22,7 @@ from gapline.orchestrator.discovery.containers import SOURCES as CONTAINER_SOURC
 from gapline.orchestrator.discovery.containers import SeenContainer, containers
 from gapline.orchestrator.discovery.identity import IDENTITY, identity
 from gapline.orchestrator.discovery.identity import SOURCES as IDENTITY_SOURCES
+from gapline.orchestrator.discovery.nodes import changed
 from gapline.orchestrator.inventory.host import ContainerEntry, Containers, Host
 from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.model.agent import Scope
@@ -193,7 +194,8 @@ class HostAudit:
 
     def _results(self, route: Route | None, problem: Problem | None) -> tuple[AuditedTarget, ...]:
         met = identity(self._survey(IDENTITY_SOURCES)) if route is not None and self._met_at is not None else None
-        own = host_entry(self._host, met, self._met_at, route, problem or self._unlisted)
+        flaw = problem or self._unlisted or changed(self._desk.captures)
+        own = host_entry(self._host, met, self._met_at, route, flaw)
         return tuple(
             AuditedTarget(entry, tuple(self._judged.get(entry.id, ())), self._captures(entry.id))
             for entry in (own, *self._entries)

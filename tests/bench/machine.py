@@ -9,7 +9,7 @@ from gapline.agents.host.cpu.reading import SOURCES as CPU
 from gapline.agents.host.numa_balancing import AGENT as NUMA
 from gapline.agents.host.nvidia.reading import SOURCES as NVIDIA
 from gapline.agents.host.pci_express.reading import SOURCES as PCI
-from gapline.orchestrator.discovery import identity
+from gapline.orchestrator.discovery import identity, nodes
 from gapline.orchestrator.model.source import Source
 
 _SYS_CPU = "/sys/devices/system/cpu"
@@ -91,6 +91,12 @@ def node_rows(machine: Machine, prefix: str = "") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _listed(rows: str) -> str:
+    """The same as the survey lists it: name, numbers, mode."""
+    parts = (row.split("|") for row in rows.splitlines())
+    return "".join(f"{path} {major}:{minor} {mode}\n" for path, _, major, minor, mode, _, _ in parts)
+
+
 def _node(major: int, minor: int, mode: str) -> str:
     return f"character special file|{major:x}|{minor:x}|{mode}|0|0"
 
@@ -154,6 +160,8 @@ def _driver(machine: Machine) -> dict[Source, str]:
         ),
         NVIDIA["devices"]: _devices(machine),
         NVIDIA["nodes"]: node_rows(machine),
+        nodes.BEFORE: _listed(node_rows(machine)),
+        nodes.AFTER: _listed(node_rows(machine)),
         NVIDIA["gpus"]: "".join(_information(gpu, machine.gpu_model) for gpu in machine.gpus),
         NVIDIA["installed"]: f"{machine.driver}\n",
     }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gapline.orchestrator.discovery.nodes import AFTER
 from gapline.orchestrator.discovery.containers import SeenContainer, State
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.agent import AnyAgent, Scope
@@ -49,7 +50,8 @@ def test_commands_wait_behind_files_and_what_wakes_a_gpu_comes_last() -> None:
     lanes = host_lanes(plan(HOST, agents=agents), HOST)
     assert {item.source for item in lanes.quick} == {*SURVEY.values(), LEVEL_FILE}
     assert [item.source for item in lanes.slow] == [DMESG]
-    assert [item.source for item in lanes.last] == [SMI]
+    assert [item.source for item in lanes.last] == [SMI, AFTER]
+    assert host_lanes(plan(HOST), HOST).last == ()
 
 
 def test_proof_of_presence_stands_between_outside_and_inside() -> None:
