@@ -80,5 +80,5 @@ def defect(agent: str, error: Exception) -> Problem:
     return Problem(
         kind=ProblemKind.DEFECT,
         detail=f"agent {agent} failed: {type(error).__name__}: {str(error)[:300]}",
-        hint="This is a bug of the agent, not of the machine. Please report it together with `gapline bundle`.",
+        hint="This is a bug of the agent, not of the machine. Please report it with the lines of log.jsonl.",
     )

@@ -188,7 +188,7 @@ class ParseError(AuditError):
         return Problem(
             kind=ProblemKind.UNREADABLE,
             detail=str(self),
-            hint="Run `gapline bundle` and report it: the format is new to this version.",
+            hint="The format is new to this version. Please report it with this line.",
         )
 
 

@@ -124,18 +124,13 @@ def _coverage(run: Run) -> str:
 
 
 def _distance(run: Run) -> str:
-    compute = "`gapline ceiling CONFIG --gpu … --tp …` computes what the hardware allows"
-    measure = "`gapline bench decode` measures what it gives"
     match run.ceiling, run.waterfall:
         case None, None:
-            return (
-                "How far from the ceiling is not known: this run computed no ceiling and measured no rate. "
-                f"{compute}, {measure}."
-            )
+            return "How far from the ceiling is not known: this run computed no ceiling and measured no rate."
         case None, _:
-            return f"A rate was measured, but no ceiling was computed, so the distance is not known. {compute}."
+            return "A rate was measured, but no ceiling was computed, so the distance is not known."
         case _, None:
-            return f"A ceiling was computed, but no rate was measured, so the distance is not known. {measure}."
+            return "A ceiling was computed, but no rate was measured, so the distance is not known."
         case _:
             return "The ceiling was computed and the rate measured; both are below, with what they rest on."
 
