@@ -16,9 +16,9 @@ from tests.html.pve_b import pve_b
 from tests.html.runs import config_around
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all browser tests."""
+    """One Chromium for the browser tests, closed with them: while it is open no other event loop can run here."""
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed (Debian: apt-get install chromium)")
     with sync_playwright() as playwright:
