@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from gapline.orchestrator.model.capture import Capture, Line
@@ -23,23 +24,48 @@ class SnapshotContext:
     def __call__(self, target: str, source: str, line: int) -> tuple[Line, ...]:
         """The lines around; none when no snapshot has the source."""
         for sources in self._sources(target):
-            if (capture := sources.get(source)) is not None:
-                return tuple(one for one in _lines(capture, source) if abs(one.number - line) <= AROUND)
+            texts = sources.texts(source)
+            if texts is not None:
+                first = max(line - AROUND, 1)
+                window = texts[first - 1 : line + AROUND]
+                return tuple(Line(target, source, number, text) for number, text in enumerate(window, start=first))
         return ()
 
-    def _read(self, target: str) -> tuple[Mapping[str, Capture], ...]:
-        return tuple(_by_shown(snapshot, target) for snapshot in self._snapshots if target in snapshot.targets)
+    def _read(self, target: str) -> tuple[_Sources, ...]:
+        return tuple(_Sources(snapshot, target) for snapshot in self._snapshots if target in snapshot.targets)
 
 
-def _by_shown(snapshot: Snapshot, target: str) -> Mapping[str, Capture]:
-    """The captures by what evidence calls them: the source as shown, and each file of a pattern."""
-    try:
-        captures = tuple(snapshot.captures(target).values())
-    except SnapshotError:
-        return {}  # it was damaged after the run was judged; the cited lines themselves are in the run
-    of_files = {path: capture for capture in captures if "glob:" in capture.source for path in capture.files()}
-    return of_files | {capture.shown: capture for capture in captures}
+class _Sources:
+    """One target's captures by what evidence calls them: the source as shown, or a file of a pattern."""
 
+    def __init__(self, snapshot: Snapshot, target: str) -> None:
+        try:
+            captures = tuple(snapshot.captures(target).values())
+        except SnapshotError:
+            captures = ()  # it was damaged after the run was judged; the cited lines themselves are in the run
+        self._by_shown = {capture.shown: capture for capture in captures}
+        self._patterns = tuple(capture for capture in captures if "glob:" in capture.source)
+        self._cut: dict[str, Sequence[str]] = {}
+        self._files: dict[str, Mapping[str, tuple[Line, ...]]] = {}
 
-def _lines(capture: Capture, source: str) -> tuple[Line, ...]:
-    return tuple(capture.lines()) if capture.shown == source else capture.files()[source]
+    def texts(self, source: str) -> Sequence[str] | None:
+        """The lines of a source, cut once however often they are asked for."""
+        if source not in self._cut:
+            if (capture := self._by_shown.get(source)) is not None:
+                self._cut[source] = capture.text.removesuffix("\n").split("\n")
+            elif (lines := self._of_pattern(source)) is not None:
+                self._cut[source] = [line.text for line in lines]
+        return self._cut.get(source)
+
+    def _of_pattern(self, path: str) -> tuple[Line, ...] | None:
+        for capture in self._patterns:
+            if any(fnmatchcase(path, pattern) for pattern in capture.shown.split()):
+                files = self._files_of(capture)
+                if path in files:
+                    return files[path]
+        return None
+
+    def _files_of(self, capture: Capture) -> Mapping[str, tuple[Line, ...]]:
+        if capture.shown not in self._files:
+            self._files[capture.shown] = capture.files()
+        return self._files[capture.shown]

@@ -19,7 +19,7 @@ FLEET_FACTS = 2_000_000
 
 def size(texts: Iterable[str]) -> int:
     """Bytes that the texts take in a page, escaped."""
-    return sum(len(escape(visible(text)).encode()) for text in texts)
+    return len(escape(visible("".join(texts))).encode())
 
 
 class Allowance:
@@ -31,9 +31,13 @@ class Allowance:
         self._whole = min(PER_TARGET, fleet // min(max(targets, 1), FLEET))
         self._left: dict[str, int] = {}
 
+    def fits(self, target: str, amount: int) -> bool:
+        """Whether that many bytes could still be taken."""
+        return amount <= self._left.get(target, self._whole)
+
     def take(self, target: str, amount: int) -> bool:
         """Whether that many bytes of the target still fit; if so, they are spent."""
-        left = self._left.get(target, self._whole) - amount
-        if left >= 0:
-            self._left[target] = left
-        return left >= 0
+        fits = self.fits(target, amount)
+        if fits:
+            self._left[target] = self._left.get(target, self._whole) - amount
+        return fits

@@ -66,18 +66,16 @@ def key_values(fact: Mapping[str, Any], at_most: int) -> tuple[Row, ...]:
 def value_text(value: object) -> str:
     """A value in words: unknown, yes and no instead of None, True and False."""
     match value:
-        case None:
-            return "unknown"
+        case str():  # first: nearly all of them
+            return clipped(value, _WIDTH)
         case bool():
             return "yes" if value else "no"
         case float():
             return f"{value:g}"
-        case list() | tuple() if not value:
-            return "none"
         case list() | tuple() | dict():
-            return clipped(_inline(value), _WIDTH)
+            return clipped(_inline(value), _WIDTH) if value else "none"
         case _:
-            return clipped(str(value), _WIDTH)
+            return "unknown" if value is None else clipped(str(value), _WIDTH)
 
 
 def _flat(name: str, value: object) -> Iterator[Row | Table]:
@@ -105,6 +103,8 @@ def _cells(record: Mapping[str, Any], columns: Iterable[str]) -> tuple[str, ...]
 
 
 def _inline(value: object) -> str:
+    if isinstance(value, str):
+        return clipped(value, _WIDTH)
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_inline(inner)}" for key, inner in value.items())
     if isinstance(value, (list, tuple)):

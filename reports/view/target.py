@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gapline.orchestrator.model.problem import Problem
 from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, TargetEntry
+from gapline.orchestrator.model.written_fact import WrittenFact
 from gapline.reports.prose import Piece, prose
 from gapline.reports.svg.timeline import Axis, Strip, strips
 from gapline.reports.view.allowance import Allowance, size
@@ -18,6 +19,7 @@ from gapline.reports.visible import clipped
 _WIDTH = 240
 _LINKS = 12
 _VALUE_MARKUP = 40  # bytes around each value of a fact
+_SHRINKS = 4  # a fact on the page takes at least a quarter of its JSON: what is longer need not be tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,13 @@ def _link(finding: ReportedFinding, anchors: Anchors) -> Link:
 def _facts(entries: list[OutcomeEntry], allowance: Allowance) -> Iterator[FactBlock]:
     for entry in sorted(entries, key=lambda entry: (entry.layer, entry.agent)):
         if entry.fact:
-            view = fact_view(entry.fact)
-            texts = tuple(view.texts())
-            fits = allowance.take(entry.target, size(texts) + _VALUE_MARKUP * len(texts))
-            yield FactBlock(entry.agent, entry.title, view if fits else None)
+            yield FactBlock(entry.agent, entry.title, _fitting(entry.target, entry.fact, allowance))
+
+
+def _fitting(target: str, fact: WrittenFact, allowance: Allowance) -> FactView | None:
+    """The fact as it is shown; None when it is too long for what the target may still take."""
+    if not allowance.fits(target, len(fact.json) // _SHRINKS):
+        return None
+    view = fact_view(fact)
+    texts = tuple(view.texts())
+    return view if allowance.take(target, size(texts) + _VALUE_MARKUP * len(texts)) else None
