@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from gapline.orchestrator.model.run import Run
@@ -25,23 +25,27 @@ _LONGEST = 2_500  # characters; everything that may be long is cut well before, 
 
 
 def render(run: Run, context: Context = no_context) -> str:
-    """The report of a run as one document.
+    """The report of a run as one document; arguments as for `stream`.
 
     `context` gives the lines around a cited one from the snapshot; without it the cited lines stand alone.
     """
     return "".join(stream(run, context))
 
 
-def stream(run: Run, context: Context = no_context) -> Iterator[str]:
-    """The same in pieces, to be written one after the other; findings and targets are made as they are needed."""
-    pieces = _environment().get_template("page.html.j2").stream(page=page(run, context))
+def stream(run: Run, context: Context = no_context, compiled: str | None = None) -> Iterator[str]:
+    """The same in pieces, to be written one after the other; findings and targets are made as they are needed.
+
+    `compiled` names a directory of the user's own in which compiled templates may be kept between commands.
+    """
+    pieces = _environment(compiled).get_template("page.html.j2").stream(page=page(run, context))
     pieces.enable_buffering(_BUFFER)
     yield from pieces
 
 
 @cache
-def _environment() -> Environment:
+def _environment(compiled: str | None) -> Environment:
     environment = Environment(
+        bytecode_cache=FileSystemBytecodeCache(compiled) if compiled is not None else None,
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,

@@ -21,7 +21,7 @@ from gapline.orchestrator.cli.routes import Ways, routes, ssh_warnings
 from gapline.orchestrator.cli.selection import Selection
 from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.model.run import Run
-from gapline.orchestrator.paths import state_path
+from gapline.orchestrator.paths import cache_path, state_path
 from gapline.orchestrator.plan import Plan
 from gapline.orchestrator.run_folder import RunFolder, default_path, make, remember
 from gapline.orchestrator.run_log import logged
@@ -84,13 +84,23 @@ def remember_or_warn(folder: RunFolder) -> None:
 def write(run: Run, folder: RunFolder) -> None:
     """Write the run and its report, each at once or not at all."""
     _replace(folder.run_json, json.stream(run))
-    _replace(folder.report, html.stream(run, context_of(run, folder)))
+    _replace(folder.report, html.stream(run, context_of(run, folder), _compiled_templates()))
 
 
 def context_of(run: Run, folder: RunFolder) -> Context:
     """The lines around a cited one, from the newest snapshot that has them; without a snapshot there are none."""
     paths = (folder.snapshot(name) for name in reversed(run.run.snapshots))
     return SnapshotContext(tuple(read(path) for path in paths if path.is_dir()))
+
+
+def _compiled_templates() -> str | None:
+    """Where compiled templates are kept between commands, which saves each a sixth of a second; None if nowhere."""
+    path = cache_path() / "templates"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return str(path) if os.access(path, os.W_OK) and path.stat().st_uid == os.getuid() else None
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
