@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.errors import AuthenticationFailed
@@ -280,6 +281,7 @@ async def test_nothing_secret_is_logged(
     make_sshd: MakeSshd, make_dialer: MakeDialer, encrypted: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Neither passphrase nor password nor key material reaches the log or the terminal."""
+    structlog.reset_defaults()  # which print everything, whatever another test has set
     host = make_sshd(authorized=public(encrypted)).host(identity=(encrypted,))
     await accepted(make_dialer(Person(SECRET)), host)
     async with ssh_server(tmp_path, lambda: Asking(password=SECRET)) as server:
