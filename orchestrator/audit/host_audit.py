@@ -15,6 +15,7 @@ from gapline.orchestrator.audit.pair_desk import PairDesk
 from gapline.orchestrator.audit.presence import Presence
 from gapline.orchestrator.audit.progress import AgentJudged, HostFinished, HostStarted, Observe, TargetPlanned
 from gapline.orchestrator.audit.target_desk import Clock, Judging, TargetDesk
+from gapline.orchestrator.collect.diagnose import withheld
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.lane import run_lane
 from gapline.orchestrator.collect.reading import unfinished
@@ -22,7 +23,7 @@ from gapline.orchestrator.discovery.containers import SOURCES as CONTAINER_SOURC
 from gapline.orchestrator.discovery.containers import SeenContainer, containers
 from gapline.orchestrator.discovery.identity import IDENTITY, identity
 from gapline.orchestrator.discovery.identity import SOURCES as IDENTITY_SOURCES
-from gapline.orchestrator.discovery.nodes import changed
+from gapline.orchestrator.discovery.nodes import changed, none_there
 from gapline.orchestrator.inventory.host import ContainerEntry, Containers, Host
 from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.model.agent import Scope
@@ -102,8 +103,16 @@ class HostAudit:
             tasks.start_soon(lane, route, lanes.slow)
             await lane(route, lanes.quick)
             if not problems:
-                await lane(route, [*self._enter(lane, tasks), *lanes.last])
+                await lane(route, [*self._enter(lane, tasks), *self._last(lanes.last)])
         return problems[0] if problems else None
+
+    def _last(self, items: Sequence[Item]) -> Sequence[Item]:
+        """What may wake a GPU. Where the nodes are known to be absent nobody is sent to find that out once more."""
+        if self._plan.allow_init or not none_there(self._desk.captures):
+            return items
+        for item in items:
+            self._receive(unfinished(item, withheld()))
+        return ()
 
     def _enter(self, lane: RunLane, tasks: TaskGroup) -> tuple[Item, ...]:
         """Start on the containers that have their own SSH; what is to be read through the host comes back."""

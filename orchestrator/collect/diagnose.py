@@ -85,6 +85,11 @@ def root_needed() -> Problem:
     return _by_word(File("/"), "d")
 
 
+def withheld() -> Problem:
+    """It could wake a driver that is not up, so it is not run."""
+    return _by_word(File("/"), "w")
+
+
 def first_line(text: str) -> str:
     """The first line, cut for messages."""
     return text.strip().split("\n", 1)[0][:300]

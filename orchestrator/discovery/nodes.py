@@ -15,6 +15,12 @@ AFTER = Script("nodes_after", _LISTING)
 """As root, nvidia-smi can load modules and make nodes (nvidia-modprobe is setuid for that), so it runs last."""
 
 
+def none_there(captures: Mapping[str, Capture]) -> bool:
+    """Whether the host was seen to have no control node, so that the driver cannot be up for anybody."""
+    before = captures.get(BEFORE.key)
+    return before is not None and before.problem is None and "/dev/nvidiactl " not in before.text
+
+
 def changed(captures: Mapping[str, Capture]) -> Problem | None:
     """The difference between the two listings, by the keys of their sources; None without one, or without a second."""
     before, after = captures.get(BEFORE.key), captures.get(AFTER.key)
