@@ -7,6 +7,7 @@ and the server must not be reachable from elsewhere.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import platform
 import sys
@@ -42,6 +43,7 @@ def main() -> int:
         f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
     )
     quiet_unless_logged()
+    gc.set_threshold(100_000, 50, 50)  # as the command line does
     for name in names:
         if name in _NEED_ROOT and os.geteuid() != 0:
             print(f"{name}: skipped, it needs root for a network namespace and a bench user", file=sys.stderr)
