@@ -16,8 +16,10 @@ LOADAVG = File("/proc/loadavg")
 HOSTNAME = File("/proc/sys/kernel/hostname")
 IDENTITY = Script(
     "identity",
-    'echo "user=$(id -un)"\n'
-    'echo "uid=$(id -u)"\n'
+    # One fork for both: "uid=0(root) gid=…", without the parentheses where the number has no name.
+    "w=$(id); w=${w%% *}; w=${w#uid=}\n"
+    'u=${w#*\\(}; [ "$u" = "$w" ] || echo "user=${u%\\)}"\n'
+    'echo "uid=${w%%\\(*}"\n'
     'echo "epoch=$(date +%s)"\n'
     # The mount point exists on every Proxmox VE host, also for a user who may not look into it.
     "if [ -d /etc/pve ] && command -v pveversion >/dev/null 2>&1 || [ -d /etc/pve/lxc ]; then echo pve=1; fi\n"

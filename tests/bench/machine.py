@@ -91,12 +91,6 @@ def node_rows(machine: Machine, prefix: str = "") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _listed(rows: str) -> str:
-    """The same as the survey lists it: name, numbers, mode."""
-    parts = (row.split("|") for row in rows.splitlines())
-    return "".join(f"{path} {major}:{minor} {mode}\n" for path, _, major, minor, mode, _, _ in parts)
-
-
 def _node(major: int, minor: int, mode: str) -> str:
     return f"character special file|{major:x}|{minor:x}|{mode}|0|0"
 
@@ -160,8 +154,7 @@ def _driver(machine: Machine) -> dict[Source, str]:
         ),
         NVIDIA["devices"]: _devices(machine),
         NVIDIA["nodes"]: node_rows(machine),
-        nodes.BEFORE: _listed(node_rows(machine)),
-        nodes.AFTER: _listed(node_rows(machine)),
+        nodes.AFTER: node_rows(machine),
         NVIDIA["gpus"]: "".join(_information(gpu, machine.gpu_model) for gpu in machine.gpus),
         NVIDIA["installed"]: f"{machine.driver}\n",
     }
