@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gapline.orchestrator.discovery.nodes import AFTER
 from gapline.orchestrator.discovery.containers import SeenContainer, State
+from gapline.orchestrator.discovery.nodes import AFTER
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.agent import AnyAgent, Scope
 from gapline.orchestrator.model.problem import ProblemKind
