@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gapline.orchestrator.collect.group import process
 from gapline.orchestrator.collect.item import Binding, Item
 from gapline.orchestrator.discovery import containers, identity, nodes
 from gapline.orchestrator.discovery.containers import SeenContainer, State
@@ -14,7 +15,7 @@ from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.problem import Problem, ProblemKind
-from gapline.orchestrator.model.source import Command, File, Script, Source, Vantage
+from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat, Vantage
 
 SURVEY: Mapping[str, Source] = {"nodes": nodes.BEFORE, **identity.SOURCES, **containers.SOURCES}
 """What is read on every host before anything else is decided."""
@@ -62,6 +63,11 @@ class Lanes:
     slow: tuple[Item, ...]
     last: tuple[Item, ...]
 
+    @property
+    def first(self) -> tuple[Item, ...]:
+        """What one script reads: the quick readings before the slow ones."""
+        return (*self.quick, *self.slow)
+
 
 def with_needed(chosen: Iterable[AnyAgent], everyone: Iterable[AnyAgent]) -> tuple[AnyAgent, ...]:
     """The chosen agents and every agent whose fact a chosen pair agent needs or wants, in the order of `everyone`."""
@@ -93,7 +99,7 @@ def with_pairs(chosen: Iterable[AnyAgent], everyone: Iterable[AnyAgent]) -> tupl
 def host_lanes(plan: Plan, host: Host) -> Lanes:
     """The readings on a host. Files come before commands, and what may wake a GPU last."""
     sources = _distinct(SURVEY.values(), *(agent.sources.values() for agent in plan.host_readers(host)))
-    items = tuple(Item(host.name, source) for source in sources)
+    items = tuple(Item(host.name, source) for source in sorted(sources, key=_order))
     waking = tuple(item for item in items if _wakes(item.source))
     return Lanes(
         quick=tuple(item for item in items if _is_quick(item.source)),
@@ -127,6 +133,13 @@ def _inside(source: Source) -> bool:
     return source.vantage is Vantage.INSIDE
 
 
+def _order(source: Source) -> tuple[int, bool, bool]:
+    """The nodes before everything; then side by side what one process can read."""
+    kinds = (Stat, File | Glob, Script, Command)
+    kind = next(place for place, kind in enumerate(kinds) if isinstance(source, kind))
+    return kind, process(source) is None, source.root
+
+
 def _is_quick(source: Source) -> bool:
     """Files, and the two scripts that tell what the host is: everything else waits for nobody but itself."""
     return not isinstance(source, Command | Script) or source in SURVEY.values()
@@ -151,7 +164,7 @@ def all_sources(agents: Sequence[AnyAgent], scope: Scope) -> tuple[Source, ...]:
         return tuple(_distinct(SURVEY.values(), own, again))
     outside: list[Source] = []
     inside: list[Source] = []
-    for source in own:
+    for source in sorted(own, key=_order):
         (inside if _inside(source) else outside).append(source)
     proof = (PRESENT,) if any("{init}" in source.key for source in outside) else ()
     return tuple(_distinct(outside, proof, inside))

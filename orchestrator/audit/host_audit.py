@@ -60,6 +60,8 @@ class HostAudit:
         self._desks = {host.name: self._desk}
         self._pairs: list[PairDesk] = []
         self._presence = Presence()
+        self._awaited: set[str] = set()  # quick readings that have not come
+        self._surveyed = anyio.Event()
         self._entries: list[TargetEntry] = []
         self._met_at: float | None = None  # by our clock, when it said who it is
         self._unlisted: Problem | None = None  # why its containers could not be listed
@@ -84,7 +86,9 @@ class HostAudit:
         return self._results(route, problem)
 
     async def _collect(self, route: Route) -> Problem | None:
-        """Run the lanes; the first problem that cost a lane."""
+        """Run the lanes: one on the host, and as soon as its quick readings tell what there is, one for its containers
+        and for what may wake a GPU. The first problem that cost a lane.
+        """
         lanes = host_lanes(self._plan, self._host)
         problems: list[Problem] = []
 
@@ -99,9 +103,14 @@ class HostAudit:
             if error is not None:
                 problems.append(error.problem)
 
+        async def first() -> None:
+            await lane(route, lanes.first)
+            self._surveyed.set()
+
+        self._awaited = {item.source.key for item in lanes.quick}
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lane, route, lanes.slow)
-            await lane(route, lanes.quick)
+            tasks.start_soon(first)
+            await self._surveyed.wait()
             if not problems:
                 await lane(route, [*self._enter(lane, tasks), *self._last(lanes.last)])
         return problems[0] if problems else None
@@ -175,6 +184,10 @@ class HostAudit:
     def _receive(self, capture: Capture) -> None:
         if capture.source == IDENTITY.key:
             self._met_at = time()
+        if capture.target == self._host.name:
+            self._awaited.discard(capture.source)
+            if not self._awaited:
+                self._surveyed.set()
         for released in self._presence.pass_on(capture):
             log_capture(released)
             self._desks[released.target].receive(released)

@@ -1,16 +1,17 @@
-"""Which items one script within a container reads, and how long everything may take on the target."""
+"""What a script reads one after the other, what it reads at once, and how long each may take."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.shell import KILL_AFTER
 from gapline.orchestrator.inventory.host import Become
-from gapline.orchestrator.model.source import Command, Script, Source
+from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
 
 SUDO_SECONDS = 10
 """Time-out for single files and patterns read through sudo; nobody but root could end such a reader."""
@@ -21,6 +22,15 @@ ENTER_SECONDS = 5
 FILE_SECONDS = 0.25
 """For each item in a container that has no time-out of its own."""
 
+_KERNEL_TREES = ("/proc/", "/sys/")
+# Binary attributes: their lines can be as long as they are, and so they are read by themselves.
+_BINARY_NAMES = frozenset(
+    ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
+)
+_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/firmware", "/of_node/", "/acpi/tables/", "/environ", "/auxv")
+# Where a read can wait for ever, or lead out of the kernel's own files.
+_NOT_PLAIN = ("/sys/kernel/debug/", "/sys/kernel/tracing/", "/proc/kmsg", "/root/", "/cwd/", "/fd/")
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -28,6 +38,14 @@ class Group:
 
     container: str
     members: tuple[tuple[int, Item], ...]
+    together: bool = True
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What its own script reads one after the other. Batches are numbered beyond its members."""
+        if not self.together:
+            return self.members
+        return tuple(_batched(self.members, Become.NONE, self.members[-1][0] + 1))
 
     @property
     def number(self) -> int:
@@ -40,23 +58,75 @@ class Group:
         return ENTER_SECONDS + math.ceil(sum(_share(item.source) for _, item in self.members))
 
 
-Piece = tuple[int, Item] | Group
-"""What a script reads one after the other: an item with its number, or a group."""
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Items of the same kind that one process reads. Its number is beyond those of all items."""
+
+    number: int
+    members: tuple[tuple[int, Item], ...]
+
+    @property
+    def limit(self) -> int:
+        """Bytes of output kept: those of all members, with what the process adds to each line."""
+        return sum(item.source.limit for _, item in self.members) + 4096 * len(self.members)
 
 
-def arrange(items: Sequence[Item]) -> tuple[Piece, ...]:
-    """The items in their order; those inside one container together, where the first of them stands."""
+Piece = tuple[int, Item] | Group | Batch
+"""What a script reads one after the other: an item with its number, a group, or a batch."""
+
+
+def arrange(items: Sequence[Item], become: Become, *, together: bool = True) -> tuple[Piece, ...]:
+    """The items in their order: those inside one container together, where the first of them stands, and neighbours
+    that one process can read as batches. After something hung, nothing is read `together`: then it hangs alone.
+    """
+    numbered = tuple(enumerate(items))
     inside: dict[str, list[tuple[int, Item]]] = {}
-    for number, item in enumerate(items):
+    for number, item in numbered:
         if item.enter is not None:
             inside.setdefault(item.enter, []).append((number, item))
-    pieces: list[Piece] = []
-    for number, item in enumerate(items):
+    pieces: list[tuple[int, Item] | Group] = []
+    for number, item in numbered:
         if item.enter is None:
             pieces.append((number, item))
         elif inside[item.enter][0][0] == number:
-            pieces.append(Group(item.enter, tuple(inside[item.enter])))
-    return tuple(pieces)
+            pieces.append(Group(item.enter, tuple(inside[item.enter]), together))
+    return tuple(_batched(pieces, become, len(items))) if together else tuple(pieces)
+
+
+def _batched(pieces: Sequence[tuple[int, Item] | Group], become: Become, first: int) -> Iterator[Piece]:
+    """The pieces, with neighbours in batches that are numbered from `first`."""
+
+    def how_read(piece: tuple[int, Item] | Group) -> tuple[str, bool] | None:
+        return None if isinstance(piece, Group) else process(piece[1].source, become)
+
+    for how, run in groupby(pieces, how_read):
+        several = tuple(run)
+        if how is None or len(several) == 1:
+            yield from several
+        else:
+            yield Batch(first, tuple(piece for piece in several if not isinstance(piece, Group)))
+            first += 1
+
+
+def process(source: Source, become: Become = Become.NONE) -> tuple[str, bool] | None:
+    """What sources must have in common to be read by one process: its program, and whether it must be root's."""
+    if source.root and become is Become.SUDO_READS:
+        return None
+    match source:
+        case Stat():
+            return ("stat", source.root)
+        case File(path=path) if _kernel_text(path):
+            return ("grep", source.root)
+        case Glob(pattern=pattern) if all(map(_kernel_text, pattern.split())):
+            return ("grep", source.root)
+    return None
+
+
+def _kernel_text(path: str) -> bool:
+    """Whether the kernel makes up the file, and as text: then it is regular, and no pipe that would be waited at."""
+    if not path.startswith(_KERNEL_TREES) or any(part in path for part in (*_BINARY_PARTS, *_NOT_PLAIN)):
+        return False
+    return path.rpartition("/")[2] not in _BINARY_NAMES
 
 
 def inner_nonce(nonce: str, number: int) -> str:
@@ -65,18 +135,20 @@ def inner_nonce(nonce: str, number: int) -> str:
 
 
 def seconds(source: Source) -> int:
-    """The time-out of a source on the target, in whole seconds (old `sleep` knows no others)."""
+    """The time-out of a source, in whole seconds."""
     return max(1, math.ceil(source.timeout)) if isinstance(source, Command | Script) else SUDO_SECONDS
 
 
-def longest(piece: Piece, become: Become) -> float | None:
-    """After how many seconds the target itself gives the piece up; None where it has no time-out of its own."""
+def allowed(piece: Piece, become: Become) -> float | None:
+    """After how many seconds a piece is ended; None where nothing but its lane can be."""
     if isinstance(piece, Group):
-        return piece.seconds + 2 * KILL_AFTER
+        return piece.seconds
+    if isinstance(piece, Batch):
+        return None
     source = piece[1].source
     if source.root and become is Become.SUDO_READS:
-        return sudo_wait(source) + 2 * KILL_AFTER
-    return seconds(source) + 2 * KILL_AFTER if _timed(source) else None
+        return sudo_wait(source)
+    return seconds(source) if isinstance(source, Command | Script) else None
 
 
 def sudo_wait(source: Source) -> int:
@@ -85,8 +157,4 @@ def sudo_wait(source: Source) -> int:
 
 
 def _share(source: Source) -> float:
-    return seconds(source) + 2 * KILL_AFTER if _timed(source) else FILE_SECONDS
-
-
-def _timed(source: Source) -> bool:
-    return isinstance(source, Command | Script)
+    return seconds(source) + 2 * KILL_AFTER if isinstance(source, Command | Script) else FILE_SECONDS

@@ -5,20 +5,23 @@ Exactly one capture is delivered for every item. What had arrived before a drop 
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
 
 from gapline.orchestrator.collect.diagnose import dropped, timed_out
+from gapline.orchestrator.collect.ending import Order, orders
 from gapline.orchestrator.collect.entry import shell_problem
-from gapline.orchestrator.collect.group import longest
+from gapline.orchestrator.collect.group import Batch, allowed
 from gapline.orchestrator.collect.item import Item
-from gapline.orchestrator.collect.reading import Deliver, Reading, unfinished
+from gapline.orchestrator.collect.reading import Deliver, Reading, UnderWay, unfinished
 from gapline.orchestrator.collect.refusal import refusal
 from gapline.orchestrator.collect.script import command, render
+from gapline.orchestrator.collect.shell import KILL_AFTER
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.errors import SessionRefused, TransportError
 from gapline.orchestrator.model.problem import Problem
@@ -32,7 +35,8 @@ class Pace:
 
     start: float = 30.0  # for a login shell to run the first line
     item: float = 15.0  # for what has no time-out on the target: files, patterns
-    slack: float = 5.0  # after the target should have given up
+    slack: float = 5.0  # after the target was told to give up
+    tick: float = 1.0  # how often the time of the present item is looked at
     linger: float = 1.0  # for a lane to end after its input was closed
     session: float = 60.0  # for a session while the server refuses more of them
     rate: float = 8.0 * KIB  # bytes a second below which a transfer counts as hanging
@@ -66,8 +70,9 @@ async def run_lane(  # noqa: PLR0913  # two things to do, four ways to do it by 
     """
     order = _Order(route=route, become=become, allow_init=allow_init, deliver=deliver, pace=pace or Pace())
     rest: tuple[Item, ...] = _readable(items, become, deliver)
+    together = True
     while rest:
-        attempt = _Attempt(order, rest)
+        attempt = _Attempt(order, rest, together=together)
         try:
             await attempt.run()
         except TransportError as error:
@@ -76,7 +81,7 @@ async def run_lane(  # noqa: PLR0913  # two things to do, four ways to do it by 
         except BaseException:
             attempt.reading.give_up_all(dropped("the audit was stopped before this was read"))
             raise
-        rest = attempt.settle()
+        rest, together = attempt.settle(), False
     return None
 
 
@@ -94,17 +99,19 @@ def _readable(items: Sequence[Item], become: Become, deliver: Deliver) -> tuple[
 class _Attempt:
     """One channel with one script."""
 
-    def __init__(self, order: _Order, items: Sequence[Item]) -> None:
-        self._order, self._items = order, items
+    def __init__(self, order: _Order, items: Sequence[Item], *, together: bool) -> None:
+        self._order, self._items, self._together = order, items, together
         self._nonce = secrets.token_hex(16)
-        self.reading = Reading(items, self._nonce, order.deliver)
+        self.reading = Reading(items, self._nonce, order.deliver, order.become, together=together)
         self._over = anyio.Event()  # complete or ended
         self._ended = anyio.Event()
         self._error: TransportError | None = None
         self._failure: Exception | None = None
         self._exit: int | None = None
-        self._marks = self._bytes = 0
-        self._since = 0.0
+        self._marks = self._all_marks = self._bytes = 0
+        self._since = self._since_within = 0.0
+        self._orders: Iterator[Order] | None = None  # about the present item; made when it is first looked at
+        self._next: Order | None = None
         self._expired = False
 
     async def run(self) -> None:
@@ -114,12 +121,12 @@ class _Attempt:
             TransportError: the channel was not opened, or was lost before everything had come.
         """
         channel = await self._open()
-        self._since = anyio.current_time()
+        self._since = self._since_within = anyio.current_time()
         async with anyio.create_task_group() as tasks:
             follow = anyio.CancelScope(shield=True)
             tasks.start_soon(self._follow, channel, follow)
             try:
-                await self._guard()
+                await self._guard(channel)
             finally:
                 channel.close_input()
                 with anyio.move_on_after(self._order.pace.linger, shield=True):
@@ -134,11 +141,15 @@ class _Attempt:
     def settle(self) -> tuple[Item, ...]:
         """Deliver the item the script broke at; what is left for a further script."""
         frames, reading = self.reading.frames, self.reading
+        piece = under_way.piece if (under_way := reading.under_way) else None
         if frames.complete:
-            reading.give_up_all(dropped("the script ended without an answer for this"))
+            if not self._together:
+                reading.give_up_all(dropped("the script ended without an answer for this"))
         elif frames.marks == 0:
             reading.give_up_all(self._not_started())
-        elif (piece := reading.current) is not None:
+        elif isinstance(piece, Batch):
+            reading.take(piece)
+        elif piece is not None:
             waited = anyio.current_time() - self._since
             problem = (
                 timed_out(f"no end after {waited:.0f} s; its lane was closed")
@@ -180,28 +191,46 @@ class _Attempt:
             tag=secrets.token_hex(16),
             become=self._order.become,
             allow_init=self._order.allow_init,
+            together=self._together,
         )
         with suppress(TransportError):
             await channel.send(script.encode())
 
-    async def _guard(self) -> None:
+    async def _guard(self, channel: Channel) -> None:
+        """Wait for the end; tell the target to end what takes too long, and stop listening if that does not help."""
         while not self._over.is_set():
-            left = self._deadline() - anyio.current_time()
+            under_way, now = self.reading.under_way, anyio.current_time()
+            left = self._deadline(under_way) - now
             if left <= 0:
                 self._expired = True
                 return
-            with anyio.move_on_after(left):
+            while under_way is not None and (line := self._due(under_way, now)):
+                with suppress(TransportError):  # the end of the channel is seen elsewhere
+                    await channel.send(line.encode())
+            with anyio.move_on_after(min(left, self._order.pace.tick)):
                 await self._over.wait()
 
-    def _deadline(self) -> float:
-        """When the present item is overdue. Bytes buy time, at a rate that a drip cannot pay."""
-        pace, piece = self._order.pace, self.reading.current
-        allowed = pace.item
-        if piece is not None and (limit := longest(piece, self._order.become)) is not None:
-            allowed = limit + pace.slack
+    def _due(self, under_way: UnderWay, now: float) -> str:
+        """What is to be said about the present item now; empty when nothing is."""
+        if self._orders is None:
+            self._orders, self._next = orders(under_way, self._order.become), None
+        if self._next is None:
+            self._next = next(self._orders, (math.inf, ""))
+        since = self._since if under_way.within is None else self._since_within
+        after, line = self._next
+        if now < since + after:
+            return ""
+        self._next = None
+        return line
+
+    def _deadline(self, under_way: UnderWay | None) -> float:
+        """When the present piece is overdue. Bytes buy time, at a rate that a drip cannot pay."""
+        pace, seconds = self._order.pace, self._order.pace.item
+        if under_way is not None and (limit := allowed(under_way.piece, self._order.become)) is not None:
+            seconds = limit + 2 * KILL_AFTER + pace.slack
         if self._marks == 0:
-            allowed += pace.start
-        return self._since + allowed + self._bytes / pace.rate
+            seconds += pace.start
+        return self._since + seconds + self._bytes / pace.rate
 
     def _receive(self, stream: Stream, data: bytes) -> None:
         frames = self.reading.frames
@@ -211,8 +240,10 @@ class _Attempt:
             self._failure = error
             self._over.set()
             return
+        if (marks := self.reading.marks) != self._all_marks:
+            self._all_marks, self._since_within, self._orders = marks, anyio.current_time(), None
         if frames.marks != self._marks:
-            self._marks, self._bytes, self._since = frames.marks, 0, anyio.current_time()
+            self._marks, self._bytes, self._since = frames.marks, 0, self._since_within
         else:
             self._bytes = min(self._bytes + len(data), _MOST_BOUGHT)
         if frames.complete:

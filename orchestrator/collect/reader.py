@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gapline.orchestrator.collect.fill import fill, patterns, word
 from gapline.orchestrator.collect.group import seconds, sudo_wait
 from gapline.orchestrator.collect.item import Binding, Item
@@ -14,21 +16,27 @@ BIG = 256 * KIB
 
 STAT_FORMAT = "%n|%F|%t|%T|%a|%u|%g"
 
-# Not /proc/sys: its files answer the first read only (proc_dointvec in kernel/sysctl.c), and dash reads byte by byte.
-_ONE_LINE_TREES = (
-    "/sys/block/",
-    "/sys/bus/",
-    "/sys/class/",
-    "/sys/devices/",
-    "/sys/fs/cgroup/",
-    "/sys/kernel/mm/",
-    "/sys/module/",
-)
-# Binary sysfs attributes: a shell's `read` drops NUL bytes without a word.
-_BINARY_NAMES = frozenset(
-    ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
-)
-_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/firmware", "/of_node/", "/acpi/tables/")
+SEPARATOR = "/proc/./version"
+"""Read behind each member of a batch: no source spells the path like this, so its line ends the member before it."""
+
+
+def batch(number: int, members: Sequence[tuple[int, Item]]) -> str:
+    """The line of the script that reads all members by one process, behind what must hold for them."""
+    sources = [item.source for _, item in members]
+    program = f"stat -c '{STAT_FORMAT}'" if isinstance(sources[0], Stat) else "grep -aH ''"
+    words = (f"{_paths(item)} {SEPARATOR}" for _, item in members)
+    root = f"_root {number} && " if sources[0].root else ""
+    return f"{root}_do {number} {program} -- {' '.join(words)}\n"
+
+
+def _paths(item: Item) -> str:
+    match item.source:
+        case File(path=path):
+            return word(path, item.binding)
+        case Glob(pattern=several) | Stat(patterns=several):
+            return patterns(several, item.binding)
+        case Command() | Script():
+            raise TypeError(item.source)
 
 
 def call(number: int, item: Item, become: Become, *, allow_init: bool) -> str:
@@ -46,11 +54,10 @@ def call(number: int, item: Item, become: Become, *, allow_init: bool) -> str:
 def _reader(number: int, source: Source, binding: Binding | None) -> str:
     match source:
         case File(path=path):
-            how = "_line" if one_line(path) else "_file"
-            return f"{how} {number} {source.limit + 1} {word(path, binding)}"
+            return f"_file {number} {source.limit + 1} {word(path, binding)}"
         case Glob(pattern=pattern):
             if all(one.startswith(("/sys/", "/proc/sys/")) for one in pattern.split()):
-                return f"_do {number} {_cut(source)}grep -aH '' -- {patterns(pattern, binding)}"
+                return f"_do {number} grep -aH '' -- {patterns(pattern, binding)}"
             return f"_grep {number} {patterns(pattern, binding)}"
         case Stat(patterns=several):
             return f"_do {number} {_cut(source)}stat -c '{STAT_FORMAT}' -- {patterns(several, binding)}"
@@ -63,13 +70,6 @@ def _reader(number: int, source: Source, binding: Binding | None) -> str:
 
 def _cut(source: Source) -> str:
     return f"_cut {source.limit + 1} " if source.limit > BIG else ""
-
-
-def one_line(path: str) -> bool:
-    """Whether the kernel gives text there, most likely one line. It only decides how the file is read."""
-    if not path.startswith(_ONE_LINE_TREES):
-        return path in {"/proc/cmdline", "/proc/loadavg", "/proc/version"}
-    return path.rpartition("/")[2] not in _BINARY_NAMES and not any(part in path for part in _BINARY_PARTS)
 
 
 def sudo_argv(source: Source, binding: Binding | None) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from gapline.orchestrator.collect import shell
 from gapline.orchestrator.collect.fill import word
-from gapline.orchestrator.collect.group import Group, Piece, arrange, inner_nonce
+from gapline.orchestrator.collect.group import Batch, Group, Piece, arrange, inner_nonce
 from gapline.orchestrator.collect.item import Binding, Item
-from gapline.orchestrator.collect.reader import call
+from gapline.orchestrator.collect.reader import batch, call
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.source import Script
 
@@ -22,15 +22,21 @@ CALL = "_m"
 """Name of the function around everything. The script ends with a line of this name and the nonce."""
 
 
-def render(
-    items: Sequence[Item], *, nonce: str, tag: str, become: Become = Become.NONE, allow_init: bool = False
+def render(  # noqa: PLR0913  # one thing to render, five ways to do it by name
+    items: Sequence[Item],
+    *,
+    nonce: str,
+    tag: str,
+    become: Become = Become.NONE,
+    allow_init: bool = False,
+    together: bool = True,
 ) -> str:
     """The script that reads the items, numbered by their place, and frames what it finds.
 
     `nonce` and `tag` are different random words of letters and digits. With `allow_init` commands that can load
-    modules or create nodes run also where the driver is not up.
+    modules or create nodes run also where the driver is not up. Without `together` every item is read by itself.
     """
-    body = "".join(_body(arrange(items), nonce, become, allow_init=allow_init))
+    body = "".join(_body(arrange(items, become, together=together), nonce, become, allow_init=allow_init))
     return _whole(nonce, f"T={tag}.\n", shell.WATCH, body, shell.CLOSE)
 
 
@@ -61,7 +67,6 @@ def _whole(nonce: str, tag: str, watch: str, body: str, close: str) -> str:
 
 
 _OPTIONAL = {
-    "_line": shell.LINE,
     "_grep": shell.GREP,
     "_run": shell.RUN,
     "_cut": shell.CUT,
@@ -76,6 +81,10 @@ def _body(pieces: Sequence[Piece], nonce: str, become: Become, *, allow_init: bo
     for piece in pieces:
         if isinstance(piece, Group):
             yield from _group(piece, nonce, allow_init=allow_init)
+            continue
+        if isinstance(piece, Batch):
+            yield from (comment(number, item) for number, item in piece.members)
+            yield batch(piece.number, piece.members)
             continue
         number, item = piece
         if isinstance(item.source, Script) and item.binding != bound:
@@ -93,8 +102,8 @@ def comment(number: int, item: Item) -> str:
 
 def _group(group: Group, nonce: str, *, allow_init: bool) -> Iterator[str]:
     inner = inner_nonce(nonce, group.number)
-    items = [(number, Item(item.target, item.source, item.binding)) for number, item in group.members]
-    lines = (line for line in _body(items, inner, Become.NONE, allow_init=allow_init) if not line.startswith("#: "))
+    body = _body(group.pieces, inner, Become.NONE, allow_init=allow_init)
+    lines = (line for line in body if not line.startswith("#: "))
     yield f"#( {group.number} {inner}\n"
     yield from (comment(number, item) for number, item in group.members)
     yield "#)\n"

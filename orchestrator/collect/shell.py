@@ -1,6 +1,6 @@
 r"""The shell functions that every collecting script starts from, in POSIX `sh`.
 
-They run in dash, bash and busybox ash, as any user, with nothing but the shell, `head`, `grep`, `stat` and `sleep`.
+They run in dash, bash and busybox ash, as any user, with nothing but the shell, `head`, `grep`, `stat`, `cat`, `sleep`.
 Names begin with an underscore so that no command of a target can be shadowed. Nothing in here writes to a file:
 no here-documents (bash keeps big ones in a temporary file) and no redirection but to /dev/null and descriptors.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 TAG_VARIABLE = "GTAG"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 KILL_AFTER = 1
-"""Seconds from TERM to KILL, and again from KILL to abandoning a process that not even that can end."""
+"""Seconds from TERM to KILL, and again from KILL to giving up a process that not even that can end."""
 
 # A variable that came with the environment would be handed on to every child: the nonce must not be.
 SETUP = f"""\
@@ -27,12 +27,18 @@ PATH={PATH} LC_ALL=C; export PATH LC_ALL; umask 077
 K= U=0; trap 'K=1' USR1
 """
 
-# End of standard input means: stop. The watcher alone holds it, so nothing else can keep it open. It is started
-# before the tag is exported and therefore does not find its own grep. It sweeps again after a second because a child
-# that was forked, but had not executed its command yet, did not carry the tag.
+# The watcher alone holds standard input, so nothing else can keep it open. A line there names a signal and the item
+# whose processes are to get it, without the lane's own part of the tag; USR1 goes to the shell itself, or to the one of
+# that name, and makes it give up what it waits for. Each is done in the background, since a look at the environment of
+# a stuck process can hang too. End of input means: stop. The watcher is started before the tag is exported and
+# therefore does not find its own grep. It sweeps again after a second because a child that was forked, but had not
+# executed its command yet, did not carry the tag.
 WATCH = """\
 exec 7<&0 </dev/null
-( trap '' HUP PIPE; while read -r q; do :; done; kill -9 $$
+( trap '' HUP PIPE; while read -r q n; do case $q in
+USR1) if [ -n "$n" ]; then _sweep USR1 "$T$n" x & else kill -USR1 $$; fi ;;
+*) _sweep "$q" "$T$n" & ;;
+esac; done; kill -9 $$
 for q in 0 1; do _sweep KILL "$T"; sleep $q; _sweep KILL "$T"; done ) <&7 7<&- >/dev/null 2>&1 & W=$!
 exec 7<&-
 export GTAG="$T"
@@ -65,8 +71,9 @@ _end() { _time; P="
 _word() { _flush; printf '\\n@%s b %s\\n\\n@%s e %s %s %s %s q\\n' "$N" "$1" "$N" "$1" "$2" "$U" "$U"; }
 """
 
+# With a third argument the tag is the whole tag, not its beginning.
 SWEEP = """\
-_sweep() { for e in $(grep -lzsF "GTAG=$2" /proc/[0-9]*/environ); do e=${e#/proc/}; kill -"$1" "${e%/*}"; done; }
+_sweep() { for e in $(grep -lzsF$3 "GTAG=$2" /proc/[0-9]*/environ); do e=${e#/proc/}; kill -"$1" "${e%/*}"; done; }
 """
 
 # Foreground work that only the kernel can hold up. Regular files only: to open a pipe or a
@@ -79,16 +86,6 @@ if [ -f "$3" ] || [ ! -e "$3" ]; then head -c "$2" -- "$3"; r=$?; else r=n; fi
 _end; }
 """
 
-# A file that holds one line of text, without a process (0.03 ms against 0.8 ms). Whatever is not exactly one
-# complete line, and every error, goes the long way.
-LINE = """\
-_line() {
-_flush
-if { IFS= read -r l && ! IFS= read -r q && [ -z "$q" ]; } 2>/dev/null <"$3"; then
-printf '\\n@%s b %s\\n%s\\n\\n@%s e %s 0 %s %s q\\n' "$N" "$1" "$l" "$N" "$1" "$U" "$U"
-else _file "$@"; fi; }
-"""
-
 GREP = """\
 _grep() {
 n=$1; shift; c=$#
@@ -96,32 +93,22 @@ for x do if [ -f "$x" ] || [ ! -e "$x" ]; then set -- "$@" "$x"; fi; done
 shift "$c"; _do "$n" grep -aH '' -- "$@"; }
 """
 
-# The command runs in the background and is waited for; `wait` ends when the watchdog signals, so that a process
-# stuck in the kernel does not hold up the lane. No `timeout`: old busybox has another syntax, newer ones kill no
-# grandchildren, small containers have none. The watchdog's own processes carry the lane's tag but not the item's,
-# and those that only carry output (tag h) may finish unless all else fails. Once the time is up it finishes its work
-# even if the command itself has gone, since what that started may not have. It signals until it is heard: bash 5.2
-# loses a signal that comes together with the end of another child. What begins with an underscore is a function of
-# ours and ends when its children do.
-RUN = f"""\
-_run() {{
-n=$1 t=$2 K=; shift 2; _begin; GTAG=$T$n.
+# The command runs in the background and is waited for; `wait` ends when the watcher passes USR1 on, so that a process
+# stuck in the kernel does not hold up the lane. Whoever reads the frames keeps the time and speaks to the watcher, late
+# perhaps: USR1 counts only when this very command has had its time. Where it has, what it left behind is ended too.
+# bash reaps a child whenever it likes, and then remembers its status; the others keep it for `wait`.
+RUN = """\
+_over() { _time; [ $((${u%%.*} - ${U%%.*})) -ge "$t" ]; }
+_run() {
+n=$1 t=$2; shift 2; _begin; GTAG=$T$n.
 "$@" & p=$!
-( trap 'kill -9 $!; exit' TERM; GTAG=${{T}}w.
-case $1 in _*) f=:;; *) f=kill;; esac
-sleep "$t" & wait $! || exit
-trap '' TERM
-$f "$p"; _sweep TERM "$T$n." & sleep {KILL_AFTER} & wait $! || exit
-$f -9 "$p"; _sweep KILL "$T$n." & q=$!
-kill -0 "$p" || {{ wait "$q"; exit; }}
-sleep {KILL_AFTER} & wait $! || exit
-kill -0 "$p" || exit
-_sweep KILL "${{T}}h.$n." & trap 'kill -9 $!; exit' TERM
-while kill -USR1 $$; do sleep 1 & wait $!; done ) >/dev/null 2>&1 & d=$!
-wait "$p"; r=$?
-[ -z "$K" ] || r=a
-kill "$d" 2>/dev/null; wait "$d"
-_end; }}
+GTAG=$T
+while K=; wait "$p"; r=$?; [ -n "$K" ]; do
+if kill -0 "$p" 2>/dev/null; then if _over; then r=a; break; fi
+else wait "$p"; q=$?; [ "$q" = 127 ] || r=$q; break; fi
+done
+if _over; then _sweep KILL "$T$n." >/dev/null 2>&1 & fi
+_end; }
 """
 
 # Output beyond the limit is cut on the target; the exit status travels through descriptor 3.
@@ -135,7 +122,7 @@ r=$( { { "$@" 3>&- 4>&-; echo $? >&3; } | GTAG=${T}h.$n. head -c "$c" >&4 3>&- 4
 ENTER = """\
 _enter() ( exec 4>&1; g=$GTAG
 GTAG=${T}h.$n.
-r=$( { { { printf '%s' "$S" | GTAG=$g lxc-attach -n "$1" --clear-env -v "GTAG=$g" -- /bin/sh -s 3>&- 4>&- 6>&-
+r=$( { { { printf '%s' "$S" | GTAG=${g}a. lxc-attach -n "$1" --clear-env -v "GTAG=$g" -- /bin/sh -s 3>&- 4>&- 6>&-
 echo $? >&3; } 2>&6 6>&- | cat >&4 3>&- 4>&- 6>&-; } 6>&1 | cat >&2 3>&- 4>&-; } 3>&1 ); exit "$r" )
 """
 

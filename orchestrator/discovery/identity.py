@@ -16,10 +16,9 @@ LOADAVG = File("/proc/loadavg")
 HOSTNAME = File("/proc/sys/kernel/hostname")
 IDENTITY = Script(
     "identity",
-    # One fork for both: "uid=0(root) gid=…", without the parentheses where the number has no name.
-    "w=$(id); w=${w%% *}; w=${w#uid=}\n"
-    'u=${w#*\\(}; [ "$u" = "$w" ] || echo "user=${u%\\)}"\n'
-    'echo "uid=${w%%\\(*}"\n'
+    # Without a fork. Sshd and sudo say whose login it is; `su` without a dash does not, but then it is root's.
+    'while read -r k _ u _; do [ "$k" = Uid: ] && break; done </proc/self/status\n'
+    'echo "uid=$u"; [ "$u" != 0 ] || LOGNAME=root; [ -z "${LOGNAME:-}" ] || echo "user=$LOGNAME"\n'
     'echo "epoch=$(date +%s)"\n'
     # The mount point exists on every Proxmox VE host, also for a user who may not look into it.
     "if [ -d /etc/pve ] && command -v pveversion >/dev/null 2>&1 || [ -d /etc/pve/lxc ]; then echo pve=1; fi\n"

@@ -17,8 +17,7 @@ from gapline.orchestrator.transport.ssh.dialer import Dialer
 
 def script_of(plan: Plan, host: Host) -> str:
     """All readings of a host in one script."""
-    lanes = host_lanes(plan, host)
-    items: Sequence[Item] = (*lanes.quick, *lanes.slow)
+    items: Sequence[Item] = host_lanes(plan, host).first
     return render(items, nonce=secrets.token_hex(16), tag=secrets.token_hex(8), become=Become.NONE)
 
 

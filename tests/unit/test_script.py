@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from gapline.orchestrator.collect.fill import fill, patterns, shown, word
 from gapline.orchestrator.collect.group import Group, arrange, inner_nonce
 from gapline.orchestrator.collect.item import Binding, Item
-from gapline.orchestrator.collect.reader import one_line
 from gapline.orchestrator.collect.replay import answer, ends
 from gapline.orchestrator.collect.script import render
 from gapline.orchestrator.inventory.host import Become
@@ -53,7 +52,7 @@ def test_patterns_stay_patterns_and_nothing_else_does() -> None:
     ("source", "line"),
     [
         (File("/etc/os-release"), "_file 0 262145 /etc/os-release"),
-        (File("/sys/kernel/mm/ksm/run"), "_line 0 262145 /sys/kernel/mm/ksm/run"),
+        (File("/sys/kernel/mm/ksm/run"), "_file 0 262145 /sys/kernel/mm/ksm/run"),
         (File("/proc/{init}/limits"), "_file 0 262145 /proc/4711/limits"),
         (File("/x", root=True), "_root 0 && _file 0 262145 /x"),
         (Glob("/sys/a/*/b"), "_do 0 grep -aH '' -- /sys/a/*/b"),
@@ -89,17 +88,36 @@ def test_single_sudo_reads(source: Source, line: str) -> None:
     ("path", "yes"),
     [
         ("/sys/class/net/eth0/speed", True),
-        ("/proc/sys/vm/swappiness", False),
+        ("/proc/sys/vm/swappiness", True),
         ("/sys/bus/pci/devices/0000:01:00.0/config", False),
         ("/sys/bus/pci/devices/0000:01:00.0/resource0", False),
         ("/sys/kernel/debug/x", False),
         ("/proc/1/environ", False),
+        ("/proc/1/root/etc/hosts", False),
         ("/etc/hostname", False),
     ],
 )
-def test_binary_and_plain_files_go_the_long_way(path: str, yes: bool) -> None:
-    """A shell's `read` drops NUL bytes and waits at pipes, so only text of the kernel is read by it."""
-    assert one_line(path) is yes
+def test_only_text_of_the_kernel_is_read_together(path: str, yes: bool) -> None:
+    """A pipe would hold up the others, and binary files have no lines."""
+    pieces = arrange([Item("h", File(path)), Item("h", File("/proc/version"))], Become.NONE)
+    assert (len(pieces) == 1) is yes
+
+
+def test_neighbours_share_a_process() -> None:
+    """Files and patterns by one `grep`, metadata by one `stat`; what needs root apart, and never behind another kind."""
+    items = [
+        *(Item("h", source) for source in (File("/proc/a"), Glob("/sys/b/*"), Stat("/dev/x"), Stat("/dev/y"))),
+        Item("h", File("/proc/r", root=True)),
+        Item("h", Glob("/sys/r/*", root=True)),
+        Item("h", File("/proc/c")),
+    ]
+    lines = [line for line in render(items, nonce=NONCE, tag=TAG).splitlines() if "/proc/./version" in line]
+    assert lines == [
+        "_do 7 grep -aH '' -- /proc/a /proc/./version /sys/b/* /proc/./version",
+        "_do 8 stat -c '%n|%F|%t|%T|%a|%u|%g' -- /dev/x /proc/./version /dev/y /proc/./version",
+        "_root 9 && _do 9 grep -aH '' -- /proc/r /proc/./version /sys/r/* /proc/./version",
+    ]
+    assert "/proc/./version" not in render(items, nonce=NONCE, tag=TAG, together=False)
 
 
 def test_items_of_a_container_go_together() -> None:
@@ -112,7 +130,7 @@ def test_items_of_a_container_go_together() -> None:
         Item("h", two),
         Item("a", two, enter="a"),
     ]
-    pieces = arrange(items)
+    pieces = arrange(items, Become.NONE)
     assert [piece.number if isinstance(piece, Group) else piece[0] for piece in pieces] == [0, 1, 2, 3]
     assert [number for number, _ in pieces[1].members] == [1, 4] if isinstance(pieces[1], Group) else False
 
