@@ -7,10 +7,11 @@ the watcher's standard input, and everything ends at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
-from gapline.orchestrator.collect.group import Batch, allowed
+from gapline.orchestrator.collect.group import Group, allowed
 from gapline.orchestrator.collect.reading import UnderWay, piece_number
-from gapline.orchestrator.collect.shell import KILL_AFTER
+from gapline.orchestrator.collect.shell import GIVE_UP_AFTER, KILL_AFTER
 from gapline.orchestrator.inventory.host import Become
 
 Order = tuple[float, str]
@@ -18,22 +19,23 @@ Order = tuple[float, str]
 
 
 def orders(under_way: UnderWay, become: Become) -> Iterator[Order]:
-    """TERM, then KILL, then up to give it up: for the innermost item, without an end. Nothing for what only its lane
-    can end.
+    """For the innermost item: TERM for the child itself and then for all its processes, KILL, and up to give it up,
+    without an end. Nothing for what only its lane can end.
     """
-    outer = piece_number(under_way.piece)
-    if under_way.within is None:
-        seconds, tag, carriers, shell = allowed(under_way.piece, become), f"{outer}.", f"h.{outer}.", ""
-    else:
-        inner = piece_number(under_way.within)
-        seconds = allowed(under_way.within, Become.NONE)
+    piece, within = under_way.piece, under_way.within
+    outer = piece_number(piece)
+    tag, carriers, shell = f"{outer}.", f"h.{outer}.", ""
+    seconds = allowed(piece, become) if within is None else allowed(within, Become.NONE)
+    if within is not None and isinstance(piece, Group) and piece.container:
+        inner = piece_number(within)
         tag, carriers, shell = f"{outer}.{inner}.", f"{outer}.h.{inner}.", f"{outer}."
-    if seconds is None or isinstance(under_way.piece, Batch):
+    if seconds is None:
         return
-    yield seconds, f"TERM {tag}\n"
-    yield seconds + KILL_AFTER, f"KILL {tag}\n"
-    seconds += 2 * KILL_AFTER
-    yield seconds, f"KILL {carriers}\n"
-    while True:  # a shell can miss a signal that comes together with the end of another child
-        yield seconds, f"USR1 {shell}\n"
-        seconds += 1
+    go_on = f"USR1 {shell}\n"
+    yield seconds, go_on
+    yield seconds + KILL_AFTER, f"TERM {tag}\n"
+    yield seconds + KILL_AFTER, go_on
+    yield seconds + 2 * KILL_AFTER, f"KILL {tag}\n"
+    yield seconds + GIVE_UP_AFTER, f"KILL {carriers}\n"
+    for late in count():  # a shell can miss a signal that comes together with the end of another child
+        yield seconds + GIVE_UP_AFTER + late, go_on

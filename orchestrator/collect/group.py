@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from gapline.orchestrator.collect.item import Item
-from gapline.orchestrator.collect.shell import KILL_AFTER
+from gapline.orchestrator.collect.shell import GIVE_UP_AFTER, KILL_AFTER
 from gapline.orchestrator.inventory.host import Become
-from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
+from gapline.orchestrator.model.source import KIB, Command, File, Glob, Script, Source, Stat
 
 SUDO_SECONDS = 10
 """Time-out for single files and patterns read through sudo; nobody but root could end such a reader."""
@@ -22,28 +22,33 @@ ENTER_SECONDS = 5
 FILE_SECONDS = 0.25
 """For each item in a container that has no time-out of its own."""
 
+DEFAULT_LIMIT = 256 * KIB
+"""Sources that may be bigger than this, the default limit, are cut on the target too."""
+
 _KERNEL_TREES = ("/proc/", "/sys/")
 # Binary attributes: their lines can be as long as they are, and so they are read by themselves.
 _BINARY_NAMES = frozenset(
     ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
 )
-_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/firmware", "/of_node/", "/acpi/tables/", "/environ", "/auxv")
+_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/tables/", "/efivars/", "/of_node/", "/environ", "/auxv")
 # Where a read can wait for ever, or lead out of the kernel's own files.
 _NOT_PLAIN = ("/sys/kernel/debug/", "/sys/kernel/tracing/", "/proc/kmsg", "/root/", "/cwd/", "/fd/")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The items that are read inside one container, by their numbers. Its own number is its first member's."""
+    """The items that one further shell reads: inside a container, or scripts of the host. Its own number is its first
+    member's.
+    """
 
-    container: str
+    container: str  # empty on the host
     members: tuple[tuple[int, Item], ...]
     together: bool = True
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """What its own script reads one after the other. Batches are numbered beyond its members."""
-        if not self.together:
+        if not (self.together and self.container):
             return self.members
         return tuple(_batched(self.members, Become.NONE, self.members[-1][0] + 1))
 
@@ -53,9 +58,19 @@ class Group:
         return self.members[0][0]
 
     @property
+    def root(self) -> bool:
+        """Whether only root gets an honest answer, from the host's scripts."""
+        return self.members[0][1].source.root
+
+    @property
     def seconds(self) -> int:
         """Time for everything inside."""
         return ENTER_SECONDS + math.ceil(sum(_share(item.source) for _, item in self.members))
+
+    @property
+    def least_seconds(self) -> int:
+        """The shortest time that one of them has."""
+        return min(seconds(item.source) for _, item in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,8 @@ class Batch:
         return sum(item.source.limit for _, item in self.members) + 4096 * len(self.members)
 
 
-Piece = tuple[int, Item] | Group | Batch
+_Single = tuple[int, Item] | Group
+Piece = _Single | Batch
 """What a script reads one after the other: an item with its number, a group, or a batch."""
 
 
@@ -84,19 +100,39 @@ def arrange(items: Sequence[Item], become: Become, *, together: bool = True) -> 
     for number, item in numbered:
         if item.enter is not None:
             inside.setdefault(item.enter, []).append((number, item))
-    pieces: list[tuple[int, Item] | Group] = []
+    pieces: list[_Single] = []
     for number, item in numbered:
         if item.enter is None:
             pieces.append((number, item))
         elif inside[item.enter][0][0] == number:
             pieces.append(Group(item.enter, tuple(inside[item.enter]), together))
-    return tuple(_batched(pieces, become, len(items))) if together else tuple(pieces)
+    return tuple(_batched(tuple(_sharing(pieces, become)), become, len(items))) if together else tuple(pieces)
 
 
-def _batched(pieces: Sequence[tuple[int, Item] | Group], become: Become, first: int) -> Iterator[Piece]:
+def _sharing(pieces: Sequence[_Single], become: Become) -> Iterator[_Single]:
+    """The pieces, with neighbouring scripts of the host in groups."""
+    for how, run in groupby(pieces, lambda piece: _shell(piece, become)):
+        several = tuple(run)
+        members = tuple(piece for piece in several if not isinstance(piece, Group))
+        if how is None or len(members) < 2:  # noqa: PLR2004 - it takes two to share
+            yield from several
+        else:
+            yield Group("", members)
+
+
+def _shell(piece: _Single, become: Become) -> bool | None:
+    """Whether root's or anybody's shell can be shared for it; None for what is no script, or may be big."""
+    if isinstance(piece, Group) or not isinstance(source := piece[1].source, Script):
+        return None
+    if source.limit > DEFAULT_LIMIT or (source.root and become is Become.SUDO_READS):
+        return None
+    return source.root
+
+
+def _batched(pieces: Sequence[_Single], become: Become, first: int) -> Iterator[Piece]:
     """The pieces, with neighbours in batches that are numbered from `first`."""
 
-    def how_read(piece: tuple[int, Item] | Group) -> tuple[str, bool] | None:
+    def how_read(piece: _Single) -> tuple[str, bool] | None:
         return None if isinstance(piece, Group) else process(piece[1].source, become)
 
     for how, run in groupby(pieces, how_read):
@@ -157,4 +193,4 @@ def sudo_wait(source: Source) -> int:
 
 
 def _share(source: Source) -> float:
-    return seconds(source) + 2 * KILL_AFTER if isinstance(source, Command | Script) else FILE_SECONDS
+    return seconds(source) + GIVE_UP_AFTER if isinstance(source, Command | Script) else FILE_SECONDS

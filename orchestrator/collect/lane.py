@@ -21,7 +21,7 @@ from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.reading import Deliver, Reading, UnderWay, unfinished
 from gapline.orchestrator.collect.refusal import refusal
 from gapline.orchestrator.collect.script import command, render
-from gapline.orchestrator.collect.shell import KILL_AFTER
+from gapline.orchestrator.collect.shell import GIVE_UP_AFTER
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.errors import SessionRefused, TransportError
 from gapline.orchestrator.model.problem import Problem
@@ -227,7 +227,7 @@ class _Attempt:
         """When the present piece is overdue. Bytes buy time, at a rate that a drip cannot pay."""
         pace, seconds = self._order.pace, self._order.pace.item
         if under_way is not None and (limit := allowed(under_way.piece, self._order.become)) is not None:
-            seconds = limit + 2 * KILL_AFTER + pace.slack
+            seconds = limit + GIVE_UP_AFTER + pace.slack
         if self._marks == 0:
             seconds += pace.start
         return self._since + seconds + self._bytes / pace.rate

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gapline.orchestrator.collect.fill import fill, patterns, word
-from gapline.orchestrator.collect.group import seconds, sudo_wait
+from gapline.orchestrator.collect.group import DEFAULT_LIMIT, seconds, sudo_wait
 from gapline.orchestrator.collect.item import Binding, Item
 from gapline.orchestrator.collect.shell import KILL_AFTER
 from gapline.orchestrator.inventory.host import Become
-from gapline.orchestrator.model.source import KIB, Command, File, Glob, Script, Source, Stat
-
-BIG = 256 * KIB
-"""Sources that may be bigger than this (the default limit) are cut on the target too."""
+from gapline.orchestrator.model.source import Command, File, Glob, Script, Source, Stat
 
 STAT_FORMAT = "%n|%F|%t|%T|%a|%u|%g"
 
@@ -27,6 +24,17 @@ def batch(number: int, members: Sequence[tuple[int, Item]]) -> str:
     words = (f"{_paths(item)} {SEPARATOR}" for _, item in members)
     root = f"_root {number} && " if sources[0].root else ""
     return f"{root}_do {number} {program} -- {' '.join(words)}\n"
+
+
+def evaluate(number: int, item: Item) -> str:
+    """The line that runs a script in the shell it shares with others.
+
+    Raises:
+        TypeError: nothing but scripts can do that.
+    """
+    if not isinstance(item.source, Script):
+        raise TypeError(item.source)
+    return f"_do {number} _eval {word(item.source.text)}\n"
 
 
 def _paths(item: Item) -> str:
@@ -69,7 +77,7 @@ def _reader(number: int, source: Source, binding: Binding | None) -> str:
 
 
 def _cut(source: Source) -> str:
-    return f"_cut {source.limit + 1} " if source.limit > BIG else ""
+    return f"_cut {source.limit + 1} " if source.limit > DEFAULT_LIMIT else ""
 
 
 def sudo_argv(source: Source, binding: Binding | None) -> tuple[str, ...]:

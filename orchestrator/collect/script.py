@@ -14,7 +14,7 @@ from gapline.orchestrator.collect import shell
 from gapline.orchestrator.collect.fill import word
 from gapline.orchestrator.collect.group import Batch, Group, Piece, arrange, inner_nonce
 from gapline.orchestrator.collect.item import Binding, Item
-from gapline.orchestrator.collect.reader import batch, call
+from gapline.orchestrator.collect.reader import batch, call, evaluate
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.source import Script
 
@@ -69,6 +69,7 @@ def _whole(nonce: str, tag: str, watch: str, body: str, close: str) -> str:
 _OPTIONAL = {
     "_grep": shell.GREP,
     "_run": shell.RUN,
+    "_eval": shell.EVAL,
     "_cut": shell.CUT,
     "_enter": shell.ENTER,
     "_root": shell.ROOT,
@@ -76,7 +77,9 @@ _OPTIONAL = {
 }
 
 
-def _body(pieces: Sequence[Piece], nonce: str, become: Become, *, allow_init: bool) -> Iterator[str]:
+def _body(
+    pieces: Sequence[Piece], nonce: str, become: Become, *, allow_init: bool, shared: bool = False
+) -> Iterator[str]:
     bound: Binding | None = None
     for piece in pieces:
         if isinstance(piece, Group):
@@ -91,7 +94,7 @@ def _body(pieces: Sequence[Piece], nonce: str, become: Become, *, allow_init: bo
             bound = item.binding
             yield _variables(bound)
         yield comment(number, item)
-        yield call(number, item, become, allow_init=allow_init)
+        yield evaluate(number, item) if shared else call(number, item, become, allow_init=allow_init)
 
 
 def comment(number: int, item: Item) -> str:
@@ -102,13 +105,19 @@ def comment(number: int, item: Item) -> str:
 
 def _group(group: Group, nonce: str, *, allow_init: bool) -> Iterator[str]:
     inner = inner_nonce(nonce, group.number)
-    body = _body(group.pieces, inner, Become.NONE, allow_init=allow_init)
+    shared = not group.container
+    body = _body(group.pieces, inner, Become.NONE, allow_init=allow_init, shared=shared)
     lines = (line for line in body if not line.startswith("#: "))
     yield f"#( {group.number} {inner}\n"
     yield from (comment(number, item) for number, item in group.members)
     yield "#)\n"
-    yield f"S={word(_whole(inner, '', shell.INHERIT, ''.join(lines), ''))}\n"
-    yield f"_root {group.number} && _run {group.number} {group.seconds} _enter {word(group.container)}\n"
+    whole = word(_whole(inner, "", shell.INHERIT, "".join(lines), ""))
+    if shared:
+        root = f"_root {group.number} && " if group.root else ""
+        yield f"{root}_run {group.number} {group.least_seconds} sh -c {whole}\n"
+    else:
+        yield f"S={whole}\n"
+        yield f"_root {group.number} && _run {group.number} {group.seconds} _enter {word(group.container)}\n"
 
 
 def _variables(binding: Binding | None) -> str:

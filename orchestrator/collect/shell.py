@@ -5,8 +5,8 @@ Names begin with an underscore so that no command of a target can be shadowed. N
 no here-documents (bash keeps big ones in a temporary file) and no redirection but to /dev/null and descriptors.
 
 Variables: N nonce of the frames, T tag of this lane with a trailing dot, U last time seen, P and Q markers that wait
-to be written, K set when a command is given up, n number of the current item, r its exit status or a word:
-`a` abandoned, `d` not root, `n` no regular file, `w` withheld.
+to be written, K set when we were told to go on, k how hard that was tried, n number of the current item, r its exit
+status or a word: `a` abandoned, `d` not root, `n` no regular file, `w` withheld.
 
 Everything started here carries GTAG=<T><n>. in its environment, so that it can be found again by `_sweep`,
 whatever its session or process group, and within containers too. The tag is not the nonce: environments can be
@@ -18,7 +18,10 @@ from __future__ import annotations
 TAG_VARIABLE = "GTAG"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 KILL_AFTER = 1
-"""Seconds from TERM to KILL, and again from KILL to giving up a process that not even that can end."""
+"""Seconds from TERM to KILL."""
+
+GIVE_UP_AFTER = 3 * KILL_AFTER
+"""Seconds from the end of a command's time until it is left to the kernel, which alone still holds it."""
 
 # A variable that came with the environment would be handed on to every child: the nonce must not be.
 SETUP = f"""\
@@ -32,14 +35,14 @@ K= U=0; trap 'K=1' USR1
 # that name, and makes it give up what it waits for. Each is done in the background, since a look at the environment of
 # a stuck process can hang too. End of input means: stop. The watcher is started before the tag is exported and
 # therefore does not find its own grep. It sweeps again after a second because a child that was forked, but had not
-# executed its command yet, did not carry the tag.
+# executed its command yet, did not carry the tag; what never executes one is in our process group.
 WATCH = """\
 exec 7<&0 </dev/null
 ( trap '' HUP PIPE; while read -r q n; do case $q in
 USR1) if [ -n "$n" ]; then _sweep USR1 "$T$n" x & else kill -USR1 $$; fi ;;
 *) _sweep "$q" "$T$n" & ;;
 esac; done; kill -9 $$
-for q in 0 1; do _sweep KILL "$T"; sleep $q; _sweep KILL "$T"; done ) <&7 7<&- >/dev/null 2>&1 & W=$!
+for q in 0 1; do _sweep KILL "$T"; sleep $q; _sweep KILL "$T"; done; kill -9 0 ) <&7 7<&- >/dev/null 2>&1 & W=$!
 exec 7<&-
 export GTAG="$T"
 """
@@ -95,20 +98,31 @@ shift "$c"; _do "$n" grep -aH '' -- "$@"; }
 
 # The command runs in the background and is waited for; `wait` ends when the watcher passes USR1 on, so that a process
 # stuck in the kernel does not hold up the lane. Whoever reads the frames keeps the time and speaks to the watcher, late
-# perhaps: USR1 counts only when this very command has had its time. Where it has, what it left behind is ended too.
-# bash reaps a child whenever it likes, and then remembers its status; the others keep it for `wait`.
+# perhaps: USR1 counts only when this very command has had its time. The first sends TERM to the child itself, the
+# second KILL, the third gives it up. A function that only carries output ends when what it carries does. What a command
+# that has had its time left behind is ended too. bash reaps a child whenever it likes, and then remembers its status;
+# the others keep it for `wait`.
 RUN = """\
 _over() { _time; [ $((${u%%.*} - ${U%%.*})) -ge "$t" ]; }
 _run() {
-n=$1 t=$2; shift 2; _begin; GTAG=$T$n.
+n=$1 t=$2 k=; shift 2; _begin; GTAG=$T$n.
 "$@" & p=$!
 GTAG=$T
+case $1 in _cut|_enter) f=:;; *) f=kill;; esac
 while K=; wait "$p"; r=$?; [ -n "$K" ]; do
-if kill -0 "$p" 2>/dev/null; then if _over; then r=a; break; fi
-else wait "$p"; q=$?; [ "$q" = 127 ] || r=$q; break; fi
+if ! kill -0 "$p" 2>/dev/null; then wait "$p"; q=$?; [ "$q" = 127 ] || r=$q; break; fi
+_over || continue
+case $k in "") $f "$p"; k=1;; 1) $f -9 "$p"; k=2;; *) r=a; break;; esac 2>/dev/null
 done
 if _over; then _sweep KILL "$T$n." >/dev/null 2>&1 & fi
 _end; }
+"""
+
+# Scripts that share a shell: each runs in a child of it and knows none of our variables.
+EVAL = """\
+_eval() ( unset N T U P Q K S W E k n t p q r u e x f
+eval "set --
+$1" )
 """
 
 # Output beyond the limit is cut on the target; the exit status travels through descriptor 3.

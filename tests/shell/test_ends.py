@@ -152,3 +152,25 @@ async def test_cut_script_runs_nothing(way: Way, shared: Path) -> None:
     await channel.ended()
     await route.close()
     assert not proof.exists()
+
+
+async def test_script_that_takes_its_shell_with_it(way: Way) -> None:
+    """Scripts share a shell. One that hangs or kills it costs its own answer; the others are read, once each."""
+    mark = word()
+    captures = await collect(
+        way,
+        [
+            Script("before", "echo 1; exit 3", timeout=5),
+            Script("hangs", f"echo begun; sleep {mark}; echo not reached", timeout=1),
+            Script("between", "echo 2; n=x N=y p=z", timeout=5),
+            Script("kills", "echo begun; kill -9 $$", timeout=5),
+            Script("broken", "echo begun; (", timeout=5),
+            Script("after", 'echo "3$n$N$p$#"', timeout=5),
+        ],
+    )
+    assert kinds(captures)[1] == ProblemKind.TIMED_OUT
+    assert kinds(captures)[3] in (ProblemKind.DROPPED, ProblemKind.FAILED)
+    assert [captures[number].text.strip() for number in (0, 1, 2, 5)] == ["1", "begun", "2", "30"]
+    assert [kinds(captures)[number] for number in (0, 2, 4, 5)] == [ProblemKind.FAILED, None, ProblemKind.FAILED, None]
+    assert captures[0].exit == 3
+    assert await gone(mark)
