@@ -7,8 +7,9 @@ like the separator, which is the line of a path that only we spell like that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from gapline.orchestrator.collect.fill import shown
 from gapline.orchestrator.collect.frames import Frame
@@ -18,7 +19,7 @@ from gapline.orchestrator.collect.reader import SEPARATOR
 from gapline.orchestrator.model.source import File
 
 _SEPARATOR = re.compile(rb"^" + re.escape(SEPARATOR.encode()) + rb"[:|].*\n", re.MULTILINE)
-_COMPLAINT = re.compile(r"(?m)^(?:grep|stat): (?:can(?:no|')t \w+ )?'?(.+?)'?: [^:]+$")
+_COMPLAINT = re.compile(r"(?m)^(?:grep|stat): (?:can(?:no|')t \w+ )?'?(.+?)'?: [^:\n]+$")
 
 
 def split(batch: Batch, frame: Frame) -> Iterator[tuple[Item, Frame]]:
@@ -27,20 +28,29 @@ def split(batch: Batch, frame: Frame) -> Iterator[tuple[Item, Frame]]:
         yield from ((item, replace(frame, number=number, out=b"")) for number, item in batch.members)
         return
     *parts, _ = _SEPARATOR.split(frame.out)
-    complaints = [(match[1], match[0]) for match in _COMPLAINT.finditer(frame.err.decode("utf-8", "surrogateescape"))]
+    complaints = _complaints(frame.err)
     for (number, item), part in zip(batch.members, parts, strict=False):
-        text = shown(item)
-        told = "".join(f"{line}\n" for path, line in complaints if _about(text, item, path))
-        yield item, _frame(number, item, part, told.encode("utf-8", "surrogateescape"), frame)
+        yield item, _frame(number, item, part, _about(item, complaints) if complaints else b"", frame)
 
 
-def _about(text: str, item: Item, path: str) -> bool:
-    """Whether a complaint about this path belongs to the item: a pattern that matches nothing is named as it is."""
-    if isinstance(item.source, File):
-        return path == text
-    return any(path == one or _regex(one).fullmatch(path) is not None for one in text.split())
+def _complaints(err: bytes) -> Mapping[str, str]:
+    """Lines of standard error by the path they are about."""
+    matches = _COMPLAINT.finditer(err.decode("utf-8", "surrogateescape"))
+    return {match[1]: f"{match[0]}\n" for match in matches}
 
 
+def _about(item: Item, complaints: Mapping[str, str]) -> bytes:
+    """What was said about an item; a pattern that matches nothing is named as it stands."""
+    text = shown(item)
+    named = [text] if isinstance(item.source, File) else text.split()
+    told = [complaints[one] for one in named if one in complaints]
+    for one in named if not isinstance(item.source, File) else ():
+        if "*" in one or "?" in one:
+            told += [line for path, line in complaints.items() if path != one and _regex(one).fullmatch(path)]
+    return "".join(told).encode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=1024)
 def _regex(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"([*?])", pattern)
     return re.compile("".join({"*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part)) for part in parts))
@@ -49,10 +59,9 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def _frame(number: int, item: Item, part: bytes, err: bytes, whole: Frame) -> Frame:
     out = _unprefixed(part, f"{shown(item)}:".encode()) if isinstance(item.source, File) else part
     limit = item.source.limit
-    status = "1" if err else "0"
-    return replace(whole, number=number, out=out[:limit], err=err, status=status, truncated=len(out) > limit)
+    return Frame(number, out[:limit], err, "1" if err else "0", whole.seconds, truncated=len(out) > limit)
 
 
 def _unprefixed(part: bytes, prefix: bytes) -> bytes:
     """The lines of one file as they stand in it; `grep` ends the last one in any case."""
-    return re.sub(rb"(?m)^" + re.escape(prefix), b"", part)
+    return (b"\n" + part).replace(b"\n" + prefix, b"\n")[1:]

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 
 from gapline.orchestrator.collect.item import Item
@@ -158,6 +159,7 @@ def process(source: Source, become: Become = Become.NONE) -> tuple[str, bool] | 
     return None
 
 
+@lru_cache(maxsize=4096)
 def _kernel_text(path: str) -> bool:
     """Whether the kernel makes up the file, and as text: then it is regular, and no pipe that would be waited at."""
     if not path.startswith(_KERNEL_TREES) or any(part in path for part in (*_BINARY_PARTS, *_NOT_PLAIN)):

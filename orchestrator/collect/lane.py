@@ -20,7 +20,7 @@ from gapline.orchestrator.collect.group import Batch, allowed
 from gapline.orchestrator.collect.item import Item
 from gapline.orchestrator.collect.reading import Deliver, Reading, UnderWay, unfinished
 from gapline.orchestrator.collect.refusal import refusal
-from gapline.orchestrator.collect.script import command, render
+from gapline.orchestrator.collect.script import assemble, command
 from gapline.orchestrator.collect.shell import GIVE_UP_AFTER
 from gapline.orchestrator.inventory.host import Become
 from gapline.orchestrator.model.errors import SessionRefused, TransportError
@@ -100,7 +100,7 @@ class _Attempt:
     """One channel with one script."""
 
     def __init__(self, order: _Order, items: Sequence[Item], *, together: bool) -> None:
-        self._order, self._items, self._together = order, items, together
+        self._order, self._together = order, together
         self._nonce = secrets.token_hex(16)
         self.reading = Reading(items, self._nonce, order.deliver, order.become, together=together)
         self._over = anyio.Event()  # complete or ended
@@ -185,13 +185,12 @@ class _Attempt:
 
     async def _send(self, channel: Channel) -> None:
         """A shell that ends before it has read everything says why on its own streams: listen on."""
-        script = render(
-            self._items,
+        script = assemble(
+            self.reading.pieces,
             nonce=self._nonce,
             tag=secrets.token_hex(16),
             become=self._order.become,
             allow_init=self._order.allow_init,
-            together=self._together,
         )
         with suppress(TransportError):
             await channel.send(script.encode())

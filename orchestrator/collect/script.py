@@ -8,6 +8,7 @@ has a comment line ``#: <number> <target> <key>`` before it; a replay server kno
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from urllib.parse import quote
 
 from gapline.orchestrator.collect import shell
@@ -22,21 +23,20 @@ CALL = "_m"
 """Name of the function around everything. The script ends with a line of this name and the nonce."""
 
 
-def render(  # noqa: PLR0913  # one thing to render, five ways to do it by name
-    items: Sequence[Item],
-    *,
-    nonce: str,
-    tag: str,
-    become: Become = Become.NONE,
-    allow_init: bool = False,
-    together: bool = True,
+def render(
+    items: Sequence[Item], *, nonce: str, tag: str, become: Become = Become.NONE, allow_init: bool = False
 ) -> str:
-    """The script that reads the items, numbered by their place, and frames what it finds.
+    """The script that reads the items, numbered by their place, and frames what it finds; see `assemble`."""
+    return assemble(arrange(items, become), nonce=nonce, tag=tag, become=become, allow_init=allow_init)
+
+
+def assemble(pieces: Sequence[Piece], *, nonce: str, tag: str, become: Become, allow_init: bool) -> str:
+    """The script that reads the pieces.
 
     `nonce` and `tag` are different random words of letters and digits. With `allow_init` commands that can load
-    modules or create nodes run also where the driver is not up. Without `together` every item is read by itself.
+    modules or create nodes run also where the driver is not up.
     """
-    body = "".join(_body(arrange(items, become, together=together), nonce, become, allow_init=allow_init))
+    body = "".join(_body(pieces, nonce, become, allow_init=allow_init))
     return _whole(nonce, f"T={tag}.\n", shell.WATCH, body, shell.CLOSE)
 
 
@@ -99,8 +99,17 @@ def _body(
 
 def comment(number: int, item: Item) -> str:
     """The line by which a replay server knows the item."""
-    key = item.source.key.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return f"#: {number} {quote(item.target, safe='/@:+')} {key}\n"
+    return f"#: {number} {_one_word(item.target)} {_one_line(item.source.key)}\n"
+
+
+@lru_cache(maxsize=256)
+def _one_word(target: str) -> str:
+    return quote(target, safe="/@:+")
+
+
+@lru_cache(maxsize=4096)
+def _one_line(key: str) -> str:
+    return key.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _group(group: Group, nonce: str, *, allow_init: bool) -> Iterator[str]:
