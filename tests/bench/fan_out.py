@@ -25,11 +25,17 @@ from tests.bench.bare_script import run_bare, script_of
 from tests.bench.loopback_fleet import LoopbackFleet, loopback_fleet
 
 ROUNDS = 5
+AGENTS = (
+    *("host.cpu_frequency", "host.numa_balancing", "host.pcie", "host.nvidia_driver"),
+    *("container.configuration", "container.device_nodes", "container.driver_libraries", "container.rlimits"),
+    *("pair.device_chain", "pair.driver_match"),
+)
+"""Always the same questions, so that figures of different versions can be compared."""
 
 
 def plan(hosts: tuple[Host, ...]) -> Plan:
-    """The full playbook on these hosts."""
-    return plan_of(Selection(targets=(), fleet=None), hosts)
+    """These agents on these hosts."""
+    return plan_of(Selection(targets=(), fleet=None, agents=AGENTS), hosts)
 
 
 def audit_once(of: Plan, folder: Path) -> None:
