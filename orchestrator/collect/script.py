@@ -54,7 +54,7 @@ def _whole(nonce: str, tag: str, watch: str, body: str, close: str) -> str:
         shell.FRAME,
         shell.SWEEP,
         watch,
-        shell.FILE,
+        shell.DO,
         *used,
         "_time; U=$u\n",
         body,
@@ -67,6 +67,7 @@ def _whole(nonce: str, tag: str, watch: str, body: str, close: str) -> str:
 
 
 _OPTIONAL = {
+    "_file": shell.FILE,
     "_grep": shell.GREP,
     "_run": shell.RUN,
     "_eval": shell.EVAL,

@@ -79,10 +79,20 @@ SWEEP = """\
 _sweep() { for e in $(grep -lzsF$3 "GTAG=$2" /proc/[0-9]*/environ); do e=${e#/proc/}; kill -"$1" "${e%/*}"; done; }
 """
 
-# Foreground work that only the kernel can hold up. Regular files only: to open a pipe or a
-# device may wait for ever.
+# Foreground work that only the kernel can hold up. Standard error, which is mostly empty, is framed when it is not:
+# every write becomes a packet.
+DO = """\
+_do() {
+n=$1; shift; printf '%s\\n@%s b %s\\n' "$P" "$N" "$n"; P=
+{ e=$("$@" 2>&1 >&3 3>&-); r=$?; } 3>&1
+if [ -n "$e" ]; then printf '%s\\n@%s b %s\\n%s\\n' "$Q" "$N" "$n" "$e" >&2; _end; return; fi
+_time; P="
+@$N e $n $r $U $u q
+" U=$u; }
+"""
+
+# Regular files only: to open a pipe or a device may wait for ever.
 FILE = """\
-_do() { n=$1; shift; _begin; "$@"; r=$?; _end; }
 _file() {
 n=$1; _begin
 if [ -f "$3" ] || [ ! -e "$3" ]; then head -c "$2" -- "$3"; r=$?; else r=n; fi
@@ -118,11 +128,11 @@ if _over; then _sweep KILL "$T$n." >/dev/null 2>&1 & fi
 _end; }
 """
 
-# Scripts that share a shell: each runs in a child of it and knows none of our variables.
+# Scripts that share a shell: each runs in a child of it, that of `_do`, and knows none of our variables.
 EVAL = """\
-_eval() ( unset N T U P Q K S W E k n t p q r u e x f
+_eval() { unset N T U P Q K S W E k n t p q r u e x f
 eval "set --
-$1" )
+$1"; }
 """
 
 # Output beyond the limit is cut on the target; the exit status travels through descriptor 3.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_json
 
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.errors import SnapshotError
@@ -99,7 +100,7 @@ def _inline(out: bytes) -> str | None:
 def _replace(path: Path, value: object) -> None:
     """Write JSON at once or not at all."""
     new = path.with_name(f".{path.name}.new")
-    _put(new, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+    _put(new, to_json(value, indent=1) + b"\n")
     new.replace(path)
 
 
