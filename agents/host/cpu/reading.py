@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from gapline.agents.host.cpu.fact import CpuFrequency, CpuGroup, Processor, Setting
+from gapline.agents.host.cpu.fact import CpuFrequency, CpuGroup, Setting
+from gapline.agents.host.cpu.processor import CPUINFO, processor
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import ParseError
-from gapline.orchestrator.model.source import KIB, Command, File, Glob, Script, Source, Stat
+from gapline.orchestrator.model.source import KIB, File, Glob, Script, Source, Stat
 
 _CPU = "/sys/devices/system/cpu"
 _ATTRIBUTES = (
@@ -22,7 +23,7 @@ SOURCES: dict[str, Source] = {
     "policies": Glob(" ".join(f"{_CPU}/cpufreq/policy*/{name}" for name in _ATTRIBUTES), limit=1024 * KIB),
     "switches": Glob(" ".join(_SWITCHES)),
     "cppc": Stat(f"{_CPU}/cpu0/acpi_cppc"),
-    "cpuinfo": Command(("sed", "/^$/q", "/proc/cpuinfo")),  # the first CPU is enough
+    "cpuinfo": CPUINFO,
     # A command line can hold anything; only what chooses a driver leaves the machine.
     "parameters": Script(
         name="cpufreq_parameters",
@@ -46,7 +47,7 @@ def read(captures: Captures) -> CpuFrequency:
         boost=_setting(single.get(_SWITCHES[0]), _BIT, "0 or 1"),
         no_turbo=_setting(single.get(_SWITCHES[1]), _BIT, "0 or 1"),
         power_profile=_setting(single.get(_SWITCHES[2]), _NUMBER, "a number"),
-        processor=_processor(captures.need("cpuinfo")),
+        processor=processor(captures.need("cpuinfo")),
         cppc=captures.have("cppc") is not None,
         parameters=tuple(
             Setting(value=line.text, evidence=line.evidence) for line in captures.need("parameters").lines()
@@ -112,29 +113,6 @@ def _setting(line: Line | None, form: re.Pattern[str], expected: str) -> Setting
     if form.fullmatch(line.text) is None:
         raise ParseError(line.evidence, expected)
     return _said(line)
-
-
-def _processor(capture: Capture) -> Processor:
-    fields: dict[str, tuple[str, Line]] = {}
-    for line in capture.lines():
-        name, colon, value = line.text.partition(":")
-        if not colon and line.text.strip():
-            raise ParseError(line.evidence, "a name and a value of /proc/cpuinfo")
-        fields.setdefault(name.strip(), (value.strip(), line))
-    if "processor" not in fields:
-        raise ParseError(capture.first().evidence, "the first CPU of /proc/cpuinfo")
-    flags, at = fields.get("flags", ("", capture.first()))
-    return Processor(
-        vendor=fields.get("vendor_id", ("", at))[0],
-        name=fields.get("model name", ("", at))[0],
-        family=_whole(fields.get("cpu family", ("", at))[0]),
-        model=_whole(fields.get("model", ("", at))[0]),
-        virtual=at.evidence if "hypervisor" in flags.split() else None,
-    )
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def ranges(cpus: Iterable[int]) -> str:
