@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from importlib import import_module
 from typing import ClassVar
@@ -10,6 +9,7 @@ from typing import ClassVar
 import click
 
 from gapline import __version__
+from gapline.orchestrator.cli import garbage
 
 _PACKAGE = "gapline.orchestrator.cli"
 _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -77,8 +77,7 @@ def app() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    # Imports make a million objects that live to the end; looking for garbage among them takes a tenth of start-up.
-    gc.set_threshold(100_000, 50, 50)
+    garbage.hardly_looked_for()
     try:
         code = app.main(standalone_mode=False)
     except click.exceptions.Exit as stop:

@@ -13,7 +13,7 @@ import click
 
 from gapline import __version__
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
-from gapline.orchestrator.cli import request
+from gapline.orchestrator.cli import garbage, request
 from gapline.orchestrator.cli.answer import tell_answer
 from gapline.orchestrator.cli.context import SnapshotContext
 from gapline.orchestrator.cli.progress import watching
@@ -59,7 +59,7 @@ def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False, ways: Way
     name = folder.next_snapshot()
     created = datetime.now(UTC)  # noqa: TID251 - the edge: a snapshot says when it was made
     keep = SnapshotWriter(folder.snapshot(name), version=__version__, created=created, synthetic=synthetic)
-    with logged(folder.log), watching(plan, sys.stderr) as observe:
+    with garbage.looked_for_among_hosts(), logged(folder.log), watching(plan, sys.stderr) as observe:
         finished: list[Run] = []
 
         async def main() -> None:

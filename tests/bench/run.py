@@ -7,7 +7,6 @@ and the server must not be reachable from elsewhere.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import platform
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from gapline.orchestrator.cli import garbage
 from gapline.orchestrator.run_log import quiet_unless_logged
 from tests.bench import fan_out, far_away, many_replayed, start_up
 from tests.bench.loopback_fleet import in_own_network
@@ -43,7 +43,7 @@ def main() -> int:
         f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
     )
     quiet_unless_logged()
-    gc.set_threshold(100_000, 50, 50)  # as the command line does
+    garbage.hardly_looked_for()  # as the command line does
     for name in names:
         if name in _NEED_ROOT and os.geteuid() != 0:
             print(f"{name}: skipped, it needs root for a network namespace and a bench user", file=sys.stderr)
