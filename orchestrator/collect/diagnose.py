@@ -63,15 +63,6 @@ def _by_status(source: Source, frame: Frame, status: str) -> Problem | None:
             return _several(frame, error)
 
 
-def ended_early(source: Source, frame: Frame) -> Problem:
-    """Why a script that shared a shell did not come to its end, from the end of that shell."""
-    if frame.status == "a":
-        return _by_word(source, "a")
-    if frame.status in _TIMED_OUT_STATUS and frame.seconds >= seconds(source) - 0.05:
-        return timed_out(f"did not end within {seconds(source)} s")
-    return dropped(f"the shell on the target ended in the middle (exit status {frame.status})")
-
-
 def timed_out(detail: str, hint: str = "") -> Problem:
     """Time ran out, here or on the target."""
     return Problem(kind=ProblemKind.TIMED_OUT, detail=detail, hint=hint)

@@ -1,12 +1,13 @@
 r"""The framed output of a collecting script, parsed as it arrives.
 
-On both streams ``\n@NONCE b NUMBER\n`` opens an item and ``\n@NONCE e NUMBER …\n`` closes it; on standard output the
-latter carries status, start and end (seconds of the target's uptime) and optional flags: ``q`` nothing of this item
-goes to standard error, ``t`` it was cut on the target; a replayed item also its problem, URL-quoted JSON.
-``\n@NONCE z\n`` ends a stream. The line feed before ``@`` belongs to the marker, so output without a final line feed
-and binary output survive exactly. Whatever is not a valid marker in its place is data; data outside of items is
-noise, of which the beginning is kept for messages. What may be the beginning of a marker is held back, and forgotten
-if the stream breaks off there.
+On both streams ``\n@NONCE b NUMBER\n`` opens an item and ``\n@NONCE e NUMBER …\n`` closes it; on standard output
+``\n@NONCE s NUMBER\n`` can stand before what the item wrote to standard error, and the end carries status, start and
+end (seconds of the target's uptime) and optional flags: ``q`` nothing of this item goes to the stream standard error,
+``t`` it was cut on the target; a replayed item also its problem, URL-quoted JSON. ``\n@NONCE z\n`` ends a stream.
+
+The line feed before ``@`` belongs to the marker, so output without a final line feed and binary output survive exactly.
+Whatever is not a valid marker in its place is data; data outside of items is noise, of which the beginning is kept for
+messages. What may be the beginning of a marker is held back, and forgotten if the stream breaks off there.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Frames:
         elif record.number in self._inner:
             self._inner[record.number].feed(side.stream, piece)
         else:
-            record.add(side.stream, piece)
+            record.add(Stream.ERR if side.complaints else side.stream, piece)
 
     def mark(self, side: _Side, words: list[bytes]) -> bool:
         """A marker line; False when it is none in this place, and therefore data."""
@@ -95,6 +96,8 @@ class Frames:
         if kind == b"z":
             valid = len(words) == 1 and side.record is None
             side.ended = valid
+        elif kind == b"s":
+            valid = out and len(words) in _BEGIN and self._complain(side, words[1])
         elif kind == b"b":
             valid = len(words) in _BEGIN and side.record is None and self._open(side, words[1])
         else:
@@ -113,6 +116,13 @@ class Frames:
         side.record = record
         return True
 
+    def _complain(self, side: _Side, word: bytes) -> bool:
+        record = side.record
+        if record is None or side.complaints or word != b"%d" % record.number or record.number in self._inner:
+            return False
+        side.complaints = True
+        return True
+
     def _close(self, side: _Side, words: list[bytes]) -> bool:
         record = side.record
         if record is None or words[1] != b"%d" % record.number:
@@ -122,7 +132,7 @@ class Frames:
             if record.quiet:
                 self._err.seen.add(record.number)
         record.left -= 1
-        side.record = None
+        side.record, side.complaints = None, False
         if record.left <= 0:
             del self._records[record.number]
             self._done(record.frame())
@@ -132,12 +142,13 @@ class Frames:
 class _Side:
     """One stream: finds the markers in pieces of any size."""
 
-    __slots__ = ("_frames", "_mark", "_rest", "ended", "noise", "record", "seen", "stream")
+    __slots__ = ("_frames", "_mark", "_rest", "complaints", "ended", "noise", "record", "seen", "stream")
 
     def __init__(self, nonce: str, stream: Stream, frames: Frames) -> None:
         self.stream, self._frames, self._mark = stream, frames, f"\n@{nonce} ".encode()
         self._rest = b""
         self.ended = False
+        self.complaints = False  # what comes belongs to standard error
         self.record: _Record | None = None
         self.seen: set[int] = set()
         self.noise = bytearray()

@@ -20,6 +20,9 @@ SUDO_SECONDS = 10
 ENTER_SECONDS = 5
 """For entering a container."""
 
+SHARED_SECONDS = 10
+"""For all scripts that share a shell; then each is run by itself, with its own time."""
+
 FILE_SECONDS = 0.25
 """For each item in a container that has no time-out of its own."""
 
@@ -27,11 +30,25 @@ DEFAULT_LIMIT = 256 * KIB
 """Sources that may be bigger than this, the default limit, are cut on the target too."""
 
 _KERNEL_TREES = ("/proc/", "/sys/")
-# Binary attributes: their lines can be as long as they are, and so they are read by themselves.
+# Binary attributes, each seen in sysfs, and those of a process whose words end in NUL: read by themselves.
 _BINARY_NAMES = frozenset(
-    ("bios", "config", "data", "descriptors", "edid", "eeprom", "nvmem", "raw", "rom", "vpd")  # each seen in sysfs
+    (
+        "auxv",
+        "bios",
+        "cmdline",
+        "config",
+        "data",
+        "descriptors",
+        "edid",
+        "eeprom",
+        "environ",
+        "nvmem",
+        "raw",
+        "rom",
+        "vpd",
+    )
 )
-_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/tables/", "/efivars/", "/of_node/", "/environ", "/auxv")
+_BINARY_PARTS = ("/resource", "/notes/", "/sections/", "/tables/", "/efivars/", "/of_node/")
 # Where a read can wait for ever, or lead out of the kernel's own files.
 _NOT_PLAIN = ("/sys/kernel/debug/", "/sys/kernel/tracing/", "/proc/kmsg", "/root/", "/cwd/", "/fd/")
 
@@ -66,12 +83,9 @@ class Group:
     @property
     def seconds(self) -> int:
         """Time for everything inside."""
+        if not self.container:
+            return min(SHARED_SECONDS, max(seconds(item.source) for _, item in self.members))
         return ENTER_SECONDS + math.ceil(sum(_share(item.source) for _, item in self.members))
-
-    @property
-    def least_seconds(self) -> int:
-        """The shortest time that one of them has."""
-        return min(seconds(item.source) for _, item in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +178,7 @@ def _kernel_text(path: str) -> bool:
     """Whether the kernel makes up the file, and as text: then it is regular, and no pipe that would be waited at."""
     if not path.startswith(_KERNEL_TREES) or any(part in path for part in (*_BINARY_PARTS, *_NOT_PLAIN)):
         return False
-    return path.rpartition("/")[2] not in _BINARY_NAMES
+    return path == "/proc/cmdline" or path.rpartition("/")[2] not in _BINARY_NAMES
 
 
 def inner_nonce(nonce: str, number: int) -> str:

@@ -23,7 +23,9 @@ def batch(number: int, members: Sequence[tuple[int, Item]]) -> str:
     program = f"stat -c '{STAT_FORMAT}'" if isinstance(sources[0], Stat) else "grep -aH ''"
     words = (f"{_paths(item)} {SEPARATOR}" for _, item in members)
     root = f"_root {number} && " if sources[0].root else ""
-    return f"{root}_do {number} {program} -- {' '.join(words)}\n"
+    # What came before goes out: if a file hangs, as those of a dead lxcfs do, it is not lost.
+    flush = "_flush\n" if members[0][1].enter else ""
+    return f"{flush}{root}_do {number} {program} -- {' '.join(words)}\n"
 
 
 def evaluate(number: int, item: Item) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gapline.orchestrator.collect.batch import split
-from gapline.orchestrator.collect.diagnose import diagnose, ended_early, exit_status, root_needed, stderr
+from gapline.orchestrator.collect.diagnose import diagnose, exit_status, root_needed, stderr
 from gapline.orchestrator.collect.entry import container_problem
 from gapline.orchestrator.collect.fill import shown
 from gapline.orchestrator.collect.frames import Frame, Frames
@@ -115,22 +115,14 @@ class Reading:
             self._done(frame)
             return
         inner = self._inner[frame.number]
-        if not group.container:
-            self._shell_ended(group, frame)
+        if not group.container:  # what it did not tell, because something ended it, is read once more
+            if frame.status == "d":
+                self.give_up(group, root_needed(), frame.seconds)
             return
         if inner.complete and any(isinstance(piece, Batch) for piece in group.pieces):
             return  # what a batch did not tell is read once more
         said = inner.noise(Stream.ERR) or inner.noise(Stream.OUT)
         self.give_up(group, container_problem(group, frame, said, answered=inner.marks > 0), frame.seconds)
-
-    def _shell_ended(self, group: Group, frame: Frame) -> None:
-        """Give up the script that took the shell with it; those behind it are read by themselves."""
-        inner = self._inner[group.number]
-        if frame.status == "d":
-            self.give_up(group, root_needed(), frame.seconds)
-        elif (item := self._pending.pop(inner.current, None) if inner.current is not None else None) is not None:
-            partial = inner.partial().get(inner.current) if inner.current is not None else None
-            self._deliver(unfinished(item, ended_early(item.source, frame), partial, frame.seconds))
 
 
 def finished(item: Item, frame: Frame) -> Capture:

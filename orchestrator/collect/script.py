@@ -37,7 +37,7 @@ def assemble(pieces: Sequence[Piece], *, nonce: str, tag: str, become: Become, a
     modules or create nodes run also where the driver is not up.
     """
     body = "".join(_body(pieces, nonce, become, allow_init=allow_init))
-    return _whole(nonce, f"T={tag}.\n", shell.WATCH, body, shell.CLOSE)
+    return _whole(nonce, f"T={tag}.\n{shell.SWEEP}{shell.WATCH}", body, shell.CLOSE + shell.FINISH)
 
 
 def command(become: Become) -> str:
@@ -45,21 +45,19 @@ def command(become: Become) -> str:
     return "sudo -n sh -s" if become is Become.SUDO else "sh -s"
 
 
-def _whole(nonce: str, tag: str, watch: str, body: str, close: str) -> str:
+def _whole(nonce: str, start: str, body: str, end: str) -> str:
     used = (code for name, code in _OPTIONAL.items() if f"{name} " in body)
     parts = (
         f"{CALL}() {{ # {nonce}\n",
         shell.SETUP,
-        f"N=$1\n{tag}",
+        "N=$1\n",
         shell.FRAME,
-        shell.SWEEP,
-        watch,
+        start,
         shell.DO,
         *used,
         "_time; U=$u\n",
         body,
-        close,
-        shell.FINISH,
+        end,
         "}\n",
         f"{CALL} {nonce}\n",
     )
@@ -121,11 +119,12 @@ def _group(group: Group, nonce: str, *, allow_init: bool) -> Iterator[str]:
     yield f"#( {group.number} {inner}\n"
     yield from (comment(number, item) for number, item in group.members)
     yield "#)\n"
-    whole = word(_whole(inner, "", shell.INHERIT, "".join(lines), ""))
     if shared:
+        whole = word(_whole(inner, shell.INHERIT, "".join(lines), shell.FINISH_SHARED))
         root = f"_root {group.number} && " if group.root else ""
-        yield f"{root}_run {group.number} {group.least_seconds} sh -c {whole}\n"
+        yield f"{root}_run {group.number} {group.seconds} sh -c {whole}\n"
     else:
+        whole = word(_whole(inner, shell.INHERIT + shell.SWEEP, "".join(lines), shell.FINISH))
         yield f"S={whole}\n"
         yield f"_root {group.number} && _run {group.number} {group.seconds} _enter {word(group.container)}\n"
 

@@ -55,13 +55,25 @@ T=$GTAG
 
 CLOSE = 'kill "$W"\n'
 FINISH = """\
+P="$P
+@$N z
+" Q="$Q
+@$N z
+"
 _flush
-printf '\\n@%s z\\n' "$N"; printf '\\n@%s z\\n' "$N" >&2
 exit 0
 """
+FINISH_SHARED = """\
+P="$P
+@$N z
+"
+_flush
+exit 0
+"""
+"""Of a shell that scripts share: all that it says goes to standard output."""
 
 # The end marker of an item waits (P for standard output, Q for standard error) and goes out with the begin marker of
-# the next: each write may become a packet of its own. Nothing that can take time comes in between.
+# the next: each write wakes three processes and becomes a packet. Nothing that can take time comes in between.
 FRAME = """\
 _time() { { read -r u q </proc/uptime; } 2>/dev/null || u=$U; }
 _flush() { [ -z "$P" ] || printf %s "$P"; [ -z "$Q" ] || printf %s "$Q" >&2; P= Q=; }
@@ -71,7 +83,11 @@ _end() { _time; P="
 " Q="
 @$N e $n
 " U=$u; }
-_word() { _flush; printf '\\n@%s b %s\\n\\n@%s e %s %s %s %s q\\n' "$N" "$1" "$N" "$1" "$2" "$U" "$U"; }
+_word() { P="$P
+@$N b $1
+
+@$N e $1 $2 $U $U q
+"; }
 """
 
 # With a third argument the tag is the whole tag, not its beginning.
@@ -79,16 +95,17 @@ SWEEP = """\
 _sweep() { for e in $(grep -lzsF$3 "GTAG=$2" /proc/[0-9]*/environ); do e=${e#/proc/}; kill -"$1" "${e%/*}"; done; }
 """
 
-# Foreground work that only the kernel can hold up. Standard error, which is mostly empty, is framed when it is not:
-# every write becomes a packet.
+# Foreground work that only the kernel can hold up, and whose output is text: a shell's variable holds no NUL. It waits
+# in P as a whole, with what was said on standard error.
 DO = """\
 _do() {
-n=$1; shift; printf '%s\\n@%s b %s\\n' "$P" "$N" "$n"; P=
-{ e=$("$@" 2>&1 >&3 3>&-); r=$?; } 3>&1
-if [ -n "$e" ]; then printf '%s\\n@%s b %s\\n%s\\n' "$Q" "$N" "$n" "$e" >&2; _end; return; fi
-_time; P="
-@$N e $n $r $U $u q
-" U=$u; }
+n=$1; shift
+o=$( { e=$("$@" 2>&1 >&3 3>&-); r=$?; [ -z "$e" ] || printf '\\n@%s s %s\\n%s\\n' "$N" "$n" "$e"
+printf '\\n@%s e %s %s' "$N" "$n" "$r"; } 3>&1 )
+_time; P="$P
+@$N b $n
+$o $U $u q
+" U=$u; [ ${#P} -lt 30000 ] || _flush; }
 """
 
 # Regular files only: to open a pipe or a device may wait for ever.

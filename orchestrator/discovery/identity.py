@@ -16,13 +16,15 @@ LOADAVG = File("/proc/loadavg")
 HOSTNAME = File("/proc/sys/kernel/hostname")
 IDENTITY = Script(
     "identity",
-    # Without a fork. Sshd and sudo say whose login it is; `su` without a dash does not, but then it is root's.
+    # Sshd and sudo say whose login it is; `su` without a dash does not, but then it is root's.
     'while read -r k _ u _; do [ "$k" = Uid: ] && break; done </proc/self/status\n'
-    'echo "uid=$u"; [ "$u" != 0 ] || LOGNAME=root; [ -z "${LOGNAME:-}" ] || echo "user=$LOGNAME"\n'
-    'echo "epoch=$(date +%s)"\n'
+    '[ "$u" != 0 ] || LOGNAME=root\n'
+    'o="uid=$u${LOGNAME:+\nuser=$LOGNAME}\nepoch=$(date +%s)"\n'
     # The mount point exists on every Proxmox VE host, also for a user who may not look into it.
-    "if [ -d /etc/pve ] && command -v pveversion >/dev/null 2>&1 || [ -d /etc/pve/lxc ]; then echo pve=1; fi\n"
-    "for c in lxc-info nsenter timeout perl python3; do command -v $c >/dev/null 2>&1 && echo has=$c; done; :\n",
+    'if [ -d /etc/pve ] && command -v pveversion >/dev/null 2>&1 || [ -d /etc/pve/lxc ]; then o="$o\npve=1"; fi\n'
+    "for c in lxc-info nsenter timeout perl python3; do\n"
+    'if command -v "$c" >/dev/null 2>&1; then o="$o\nhas=$c"; fi; done\n'
+    'echo "$o"\n',
 )
 
 SOURCES: Mapping[str, Source] = {
