@@ -1,4 +1,4 @@
-"""The scripts about boot parameters and CPU activity on this machine, in every shell that a target may have."""
+"""The scripts about boot parameters, CPU activity and tuning services on this machine, in every shell that a target may have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from gapline.agents.host.activity import ACTIVITY, activity
 from gapline.agents.host.boot_parameters import BOOT_PARAMETERS, boot_parameters
+from gapline.agents.host.tuning.reading import SOURCES as TUNING_SOURCES
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.source import Script
 
@@ -84,3 +85,23 @@ def test_activity(shell: tuple[str, ...]) -> None:
     cpus = [name for name in seen.first if name.startswith("/proc/stat:cpu")]
     assert len(cpus) > 1
     assert set(cpus) == {name for name in seen.last if name.startswith("/proc/stat:cpu")}
+
+
+def test_included_profiles_of_tuned(shell: tuple[str, ...], tmp_path: Path) -> None:
+    """The active profile first, then what it includes; other settings and names with a path in them stay behind."""
+    script = TUNING_SOURCES["wishes"]
+    assert isinstance(script, Script)
+    for name, text in {
+        "gpu": "[main]\ninclude = balanced, ../../x\n[cpu]\ngovernor=performance\n[script]\nsecret=1\n",
+        "balanced": "[cpu]\ngovernor=schedutil|powersave\nenergy_performance_preference=balance_performance\n",
+    }.items():
+        (tmp_path / "tuned" / name).mkdir(parents=True)
+        (tmp_path / "tuned" / name / "tuned.conf").write_text(text)
+    (tmp_path / "tuned" / "active_profile").write_text("gpu\n")
+    out = run(shell, script, script.text.replace("/etc/", f"{tmp_path}/")).text.replace(str(tmp_path), "")
+    assert out.splitlines() == [
+        "/tuned/active_profile:1:profile=gpu",
+        "/tuned/gpu/tuned.conf:4:governor=performance",
+        "/tuned/balanced/tuned.conf:2:governor=schedutil|powersave",
+        "/tuned/balanced/tuned.conf:3:energy_performance_preference=balance_performance",
+    ]
