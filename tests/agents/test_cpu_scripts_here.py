@@ -1,4 +1,4 @@
-"""The scripts about boot parameters, CPU activity and tuning services on this machine, in every shell that a target may have."""
+"""The scripts about boot parameters, CPU activity and tuning services here, in every shell that a target may have."""
 
 from __future__ import annotations
 
