@@ -25,7 +25,8 @@ cd /sys/devices/system/cpu || exit 1
 counters() {
   read -r up _ </proc/uptime
   echo "$1 $up"
-  grep -H '' cpu[0-9]*/cpuidle/state*/usage cpu[0-9]*/cpuidle/state*/time 2>/dev/null
+  grep -H '' cpu[0-9]*/cpuidle/state*/usage cpu[0-9]*/cpuidle/state*/time \\
+    cpu[0-9]*/thermal_throttle/core_throttle_count cpu[0-9]*/thermal_throttle/package_throttle_count 2>/dev/null
   grep -HE '^(cpu|some|full|usage_usec)' /proc/stat /proc/pressure/cpu /proc/pressure/io /proc/pressure/memory \\
     /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/*/*/cpu.stat 2>/dev/null
 }
@@ -69,6 +70,7 @@ class Activity:
     """Readings by what they are of: `cpu3/cpuidle/state1/usage`, `/proc/stat:cpu3`, `/proc/pressure/io:some`."""
 
     seconds: float  # between the first and the last counters
+    mark: Reading  # the line that starts the first counters
     still: Mapping[str, Reading]  # what does not move
     first: Mapping[str, Reading]
     last: Mapping[str, Reading]
@@ -98,6 +100,7 @@ def activity(capture: Capture) -> Activity:
     first, last = sections[1], sections[-2]
     return Activity(
         seconds=_uptime(last.mark) - _uptime(first.mark),
+        mark=Reading(first.mark.text, first.mark),
         still=sections[0].values,
         first=first.values,
         last=last.values,
