@@ -7,12 +7,11 @@ terminal does nothing but print it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_json
 
 from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.outcome import Status
@@ -26,34 +25,48 @@ def text(run: Run) -> str:
 
 def stream(run: Run) -> Iterator[str]:
     """The same in pieces, to be written one after the other."""
-    yield f'{{\n"schema": {_line(run.schema_)},\n"run": {_line(_record(_utc(run.run)))},\n'
-    yield from _array("targets", map(_record, run.targets))
-    yield from _array("outcomes", (_record(_ordered(entry)) for entry in _outcomes(run)))
-    yield from _array("layers", map(_record, sorted(run.layers, key=lambda entry: entry.layer)))
-    rest = _record(run.model_copy(update={"targets": (), "outcomes": ()}))
-    yield f'"ceiling": {_line(rest["ceiling"])},\n"waterfall": {_line(rest["waterfall"])},\n'
-    yield f'"summary": {_line(_record(_counted(run.summary)))}\n}}\n'
+    yield f'{{\n"schema": "{run.schema_}",\n"run": {_line(_utc(run.run))},\n'
+    yield from _array("targets", map(_line, run.targets))
+    yield from _array("outcomes", map(_outcome, _outcomes(run)))
+    yield from _array("layers", map(_line, sorted(run.layers, key=lambda entry: entry.layer)))
+    yield f'"ceiling": {_value(run.ceiling)},\n"waterfall": {_value(run.waterfall)},\n'
+    yield f'"summary": {_line(_counted(run.summary))}\n}}\n'
 
 
-def _array(name: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _array(name: str, lines: Iterable[str]) -> Iterator[str]:
     yield f'"{name}": ['
     separator = "\n"
-    for record in records:
-        yield separator + _line(record)
+    for line in lines:
+        yield separator + line
         separator = ",\n"
     yield "\n],\n"
 
 
-def _line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, allow_nan=False)
+def _outcome(entry: OutcomeEntry) -> str:
+    """The outcome with its fact, which is written already. No text before it can hold its name in plain quotes."""
+    line = _line(entry.model_copy(update={"findings": tuple(sorted(entry.findings, key=_order)), "fact": None}))
+    return line if entry.fact is None else line.replace(_NO_FACT, f'"fact":{_printable(entry.fact.json)}', 1)
 
 
-def _record(part: BaseModel) -> dict[str, Any]:
+_NO_FACT = '"fact":null'
+
+
+def _line(part: BaseModel) -> str:
     """As it is written. Not-a-number becomes null: JSON has no other word for it."""
     try:
-        return part.model_dump(mode="json")
-    except UnicodeEncodeError:
-        return type(part).model_validate(_encodable(part.model_dump())).model_dump(mode="json")
+        return _printable(part.model_dump_json(ensure_ascii=True).encode())
+    except PydanticSerializationError:
+        encodable = type(part).model_validate(_encodable(part.model_dump()))
+        return _printable(encodable.model_dump_json(ensure_ascii=True).encode())
+
+
+def _value(value: object) -> str:
+    return _printable(to_json(_encodable(value), ensure_ascii=True, inf_nan_mode="null"))
+
+
+def _printable(line: bytes) -> str:
+    """The serializer leaves one character of ASCII as it is that prints nothing."""
+    return line.replace(b"\x7f", b"\\u007f").decode("ascii")
 
 
 def _encodable(value: object) -> object:
@@ -80,11 +93,8 @@ def _outcomes(run: Run) -> list[OutcomeEntry]:
     return sorted(run.outcomes, key=lambda entry: (place.get(entry.target, len(place)), entry.layer, entry.agent))
 
 
-def _ordered(entry: OutcomeEntry) -> OutcomeEntry:
-    def order(finding: ReportedFinding) -> tuple[int, str, str]:
-        return finding.severity.rank, finding.code, finding.subject
-
-    return entry.model_copy(update={"findings": tuple(sorted(entry.findings, key=order))})
+def _order(finding: ReportedFinding) -> tuple[int, str, str]:
+    return finding.severity.rank, finding.code, finding.subject
 
 
 def _counted(summary: Summary) -> Summary:

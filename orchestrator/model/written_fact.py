@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 
 class WrittenFact(Mapping[str, Any]):
@@ -20,16 +19,16 @@ class WrittenFact(Mapping[str, Any]):
     __slots__ = ("json",)
 
     def __init__(self, text: bytes) -> None:
-        self.json = text  # one JSON object
+        self.json = text  # one JSON object, ASCII, on one line
 
     @classmethod
     def of(cls, fact: BaseModel) -> WrittenFact:
         """The fact as it is written."""
-        return cls(fact.model_dump_json().encode("utf-8", "backslashreplace"))
+        return cls(fact.model_dump_json(ensure_ascii=True).encode())
 
     def read(self) -> dict[str, Any]:
         """A new dictionary."""
-        value: dict[str, Any] = json.loads(self.json)
+        value: dict[str, Any] = from_json(self.json)
         return value
 
     def __getitem__(self, name: str) -> Any:
@@ -40,6 +39,9 @@ class WrittenFact(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.read())
+
+    def __bool__(self) -> bool:
+        return self.json != b"{}"
 
     def items(self) -> ItemsView[str, Any]:
         """All at once: one reading instead of one for each name."""
@@ -61,4 +63,4 @@ class WrittenFact(Mapping[str, Any]):
 
     @classmethod
     def _packed(cls, value: WrittenFact | dict[str, Any]) -> WrittenFact:
-        return value if isinstance(value, WrittenFact) else cls(json.dumps(value).encode())
+        return value if isinstance(value, WrittenFact) else cls(to_json(value, ensure_ascii=True, inf_nan_mode="null"))

@@ -31,13 +31,13 @@ class Allowance:
         self._whole = min(PER_TARGET, fleet // min(max(targets, 1), FLEET))
         self._left: dict[str, int] = {}
 
-    def fits(self, target: str, amount: int) -> bool:
-        """Whether that many bytes could still be taken."""
-        return amount <= self._left.get(target, self._whole)
+    def left(self, target: str) -> int:
+        """How many bytes could still be taken."""
+        return self._left.get(target, self._whole)
 
     def take(self, target: str, amount: int) -> bool:
         """Whether that many bytes of the target still fit; if so, they are spent."""
-        fits = self.fits(target, amount)
-        if fits:
-            self._left[target] = self._left.get(target, self._whole) - amount
-        return fits
+        left = self.left(target)
+        if amount <= left:
+            self._left[target] = left - amount
+        return amount <= left

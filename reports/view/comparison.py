@@ -117,9 +117,8 @@ def _areas(targets: tuple[str, ...], by_target: Mapping[str, list[OutcomeEntry]]
 
 
 def _cell(entry: OutcomeEntry, values: int) -> Cell:
-    return Cell(
-        STATUSES[entry.status], tone(entry), clipped(entry.reason, _REASON), key_values(entry.fact or {}, values)
-    )
+    shown = key_values(entry.fact, values) if values and entry.fact else ()
+    return Cell(STATUSES[entry.status], tone(entry), clipped(entry.reason, _REASON), shown)
 
 
 def _disagreements(run: Run, findings: tuple[Found, ...], anchors: Anchors) -> dict[str, list[Disagreement]]:

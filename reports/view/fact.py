@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from math import inf
 from typing import Any
 
+from gapline.reports.view.allowance import size
 from gapline.reports.visible import clipped
 
 _WIDTH = 400  # characters of one value
 _ROWS = 300
 _RECORDS = 64
 _COLUMNS = 8
+_VALUE_MARKUP = 40  # bytes around each text of a fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,11 @@ class Row:
 
     name: str
     value: str
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything it shows."""
+        return self.name, self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     more: int  # records left out
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything it shows."""
+        return (*self.columns, *chain.from_iterable(self.rows))
+
 
 @dataclass(frozen=True, slots=True)
 class FactView:
@@ -41,20 +54,30 @@ class FactView:
     tables: tuple[Table, ...]
     more: int  # rows left out
 
-    def texts(self) -> Iterator[str]:
-        """Everything it shows, for its size."""
-        for row in self.rows:
-            yield from (row.name, row.value)
-        for table in self.tables:
-            yield from chain(table.columns, *table.rows)
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a page."""
+        texts = tuple(chain.from_iterable(part.texts for part in (*self.rows, *self.tables)))
+        return size(texts) + _VALUE_MARKUP * len(texts)
 
 
-def fact_view(fact: Mapping[str, Any]) -> FactView:
-    """The whole fact, long ones cut."""
-    flat = list(_flat("", fact))
-    rows = [item for item in flat if isinstance(item, Row)]
-    tables = tuple(item for item in flat if isinstance(item, Table))
-    return FactView(tuple(rows[:_ROWS]), tables, max(len(rows) - _ROWS, 0))
+def fact_view(fact: Mapping[str, Any], room: float = inf) -> FactView | None:
+    """The whole fact, long ones cut; None as soon as it is sure to take more bytes of a page than there is room for."""
+    rows: list[Row] = []
+    tables: list[Table] = []
+    more = 0
+    for part in _flat("", fact):
+        if isinstance(part, Table):
+            tables.append(part)
+        elif len(rows) < _ROWS:
+            rows.append(part)
+        else:
+            more += 1
+            continue
+        room -= sum(map(len, part.texts)) + _VALUE_MARKUP * len(part.texts)
+        if room < 0:
+            return None
+    return FactView(tuple(rows), tuple(tables), more)
 
 
 def key_values(fact: Mapping[str, Any], at_most: int) -> tuple[Row, ...]:
@@ -79,10 +102,10 @@ def value_text(value: object) -> str:
 
 
 def _flat(name: str, value: object) -> Iterator[Row | Table]:
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, dict) for one in value):
         yield from _records(name, value)
     else:
         yield Row(name, value_text(value))
@@ -105,7 +128,7 @@ def _cells(record: Mapping[str, Any], columns: Iterable[str]) -> tuple[str, ...]
 def _inline(value: object) -> str:
     if isinstance(value, str):
         return clipped(value, _WIDTH)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return ", ".join(f"{key} {_inline(inner)}" for key, inner in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(_inline(inner) for inner in value)

@@ -10,7 +10,7 @@ from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, T
 from gapline.orchestrator.model.written_fact import WrittenFact
 from gapline.reports.prose import Piece, prose
 from gapline.reports.svg.timeline import Axis, Strip, strips
-from gapline.reports.view.allowance import Allowance, size
+from gapline.reports.view.allowance import Allowance
 from gapline.reports.view.anchor import Anchors
 from gapline.reports.view.fact import FactView, fact_view
 from gapline.reports.view.words import KINDS, LAYERS, PROBLEMS, STATUSES, tone, worst
@@ -18,7 +18,6 @@ from gapline.reports.visible import clipped
 
 _WIDTH = 240
 _LINKS = 12
-_VALUE_MARKUP = 40  # bytes around each value of a fact
 _SHRINKS = 4  # a fact on the page takes at least a quarter of its JSON: what is longer need not be tried
 
 
@@ -159,8 +158,8 @@ def _facts(entries: list[OutcomeEntry], allowance: Allowance) -> Iterator[FactBl
 
 def _fitting(target: str, fact: WrittenFact, allowance: Allowance) -> FactView | None:
     """The fact as it is shown; None when it is too long for what the target may still take."""
-    if not allowance.fits(target, len(fact.json) // _SHRINKS):
+    room = allowance.left(target)
+    if len(fact.json) > _SHRINKS * room:
         return None
-    view = fact_view(fact)
-    texts = tuple(view.texts())
-    return view if allowance.take(target, size(texts) + _VALUE_MARKUP * len(texts)) else None
+    view = fact_view(fact.read(), room)
+    return view if view is not None and allowance.take(target, view.size) else None

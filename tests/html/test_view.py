@@ -215,12 +215,23 @@ class TestFacts:
     def test_values_and_tables(self) -> None:
         """Nested names are dotted, unknown is a word, equal records are a table."""
         view = fact_view({"a": {"b": None, "c": True}, "d": [{"x": 1, "y": 2.50}, {"x": 3}]})
+        assert view is not None
         assert view.rows == (Row("a.b", "unknown"), Row("a.c", "yes"))
         assert view.tables[0].rows == (("1", "2.5"), ("3", ""))
 
     def test_long_facts_say_what_is_missing(self) -> None:
         """Nothing is left out silently."""
-        assert fact_view({f"k{number}": number for number in range(400)}).more == 100
+        view = fact_view({f"k{number}": number for number in range(400)})
+        assert view is not None
+        assert view.more == 100
+
+    def test_what_does_not_fit_is_not_laid_out(self) -> None:
+        """A fact that takes more than there is room for is left out, one that just fits is not."""
+        fact = {"a": "<&>", "b": [{"c": 1}, {"c": 2}]}
+        view = fact_view(fact)
+        assert view is not None
+        assert fact_view(fact, view.size) == view
+        assert fact_view(fact, 100) is None
 
 
 class TestCharts:
