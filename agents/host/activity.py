@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gapline.orchestrator.model.capture import Capture, Line
 from gapline.orchestrator.model.errors import ParseError
@@ -87,6 +88,7 @@ class Activity:
         return whole(self.last[name]) - whole(self.first[name])
 
 
+@lru_cache(maxsize=2)  # several agents ask for the same one, one after the other, and it has thousands of lines
 def activity(capture: Capture) -> Activity:
     """What `ACTIVITY` printed.
 
@@ -122,10 +124,10 @@ def whole(reading: Reading) -> int:
 def _sections(capture: Capture) -> list[_Section]:
     sections: list[_Section] = []
     for line in capture.lines():
-        if _MARK.fullmatch(line.text):
+        path, colon, text = line.text.rpartition(":")
+        if not colon and _MARK.fullmatch(text):
             sections.append(_Section(line))
             continue
-        path, colon, text = line.text.rpartition(":")
         if not (sections and colon):
             raise ParseError(line.evidence, "a path and what is in it")
         name = path if path.startswith("cpu") else f"{path}:{text.split(' ', 1)[0]}"

@@ -61,7 +61,7 @@ def _why(fact: CpuFrequency, limits: Limits) -> str:
     if off:
         return f"the command line says {off}"
     if not fact.cppc:
-        return "the firmware gives no CPPC (_CPC) objects, so no parameter of the kernel can help"
+        return "the kernel sees no CPPC (_CPC) objects of the firmware, and without them no parameter helps"
     if _before(fact.kernel, str(limits["active_mode_since"].value)):
         return "it is older than the active mode of amd_pstate"
     profile = fact.power_profile.value if fact.power_profile else ""
