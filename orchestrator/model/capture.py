@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from gapline.orchestrator.model.errors import CollectError
 from gapline.orchestrator.model.evidence import Evidence
@@ -14,9 +15,8 @@ from gapline.orchestrator.model.problem import Problem, ProblemKind
 EVIDENCE_WIDTH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a capture with the place it came from."""
+class Line(NamedTuple):
+    """One line of a capture with the place it came from. A big host has thousands: this is the cheapest value."""
 
     target: str
     source: str
@@ -71,20 +71,21 @@ class Capture:
     def files(self) -> Mapping[str, tuple[Line, ...]]:
         """For a `Glob`: the lines of each file by its path. Each line cites its own file and line number.
 
-        PCI paths contain colons, so the path is cut with the pattern itself and not at the first colon.
+        PCI paths contain colons, so the path is cut with the pattern itself and not at the first colon; the name of the
+        file itself must not contain one where the pattern leaves it open.
         """
-        cut = _path_pattern(self.shown)
+        cut = _path_pattern(self.shown).match
         found: dict[str, list[Line]] = {}
-        path, prefix = "", None
+        path, prefix, of_file, target = "", "\n", [], self.target
         for text in self.text.split("\n"):
             # The lines of a file stand together: the pattern is needed at its first line only.
-            if prefix is None or not text.startswith(prefix):
-                match = cut.match(text)
+            if not text.startswith(prefix):
+                match = cut(text)
                 if match is None:
                     continue
-                path, prefix = match[1], match[0]
-            of_file = found.setdefault(path, [])
-            of_file.append(Line(self.target, path, len(of_file) + 1, text[len(prefix) :]))
+                prefix, path = match[0], match[1]
+                of_file = found.setdefault(path, [])
+            of_file.append(Line(target, path, len(of_file) + 1, text[len(prefix) :]))
         return {path: tuple(lines) for path, lines in found.items()}
 
 
@@ -131,12 +132,16 @@ class Captures(Mapping[str, Capture]):
 
 @cache
 def _path_pattern(patterns: str) -> re.Pattern[str]:
-    """A regular expression for ``path:`` where the path matches one of the blank-separated shell patterns."""
-    alternatives = (
-        "".join(_SHELL_TO_REGEX.get(part, re.escape(part)) for part in re.split(r"(\*|\?)", pattern))
-        for pattern in patterns.split()
-    )
-    return re.compile(f"({'|'.join(alternatives)}):")
+    """A regular expression for ``path:`` where the path matches one of the blank-separated shell patterns.
+
+    A name has no colon where its end is open: ``/etc/modprobe.d/*`` must not take in what a line says before a colon.
+    """
+    return re.compile(f"({'|'.join(map(_alternative, patterns.split()))}):")
 
 
-_SHELL_TO_REGEX = {"*": "[^/]*", "?": "[^/]"}
+def _alternative(pattern: str) -> str:
+    parts = re.split(r"(\*|\?)", pattern)
+    regex = [{"*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part)) for part in parts]
+    if parts[-2:] == ["*", ""]:
+        regex[-2] = "[^/:]*"
+    return "".join(regex)

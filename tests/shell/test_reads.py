@@ -96,13 +96,13 @@ async def test_pipes_devices_and_sockets_hold_nothing_up(way: Way, shared: Path)
 async def test_patterns(way: Way, shared: Path) -> None:
     """Names with colons, blanks and quotes; what matches nothing is absent only if nothing else matches."""
     folder = shared / "it's $HOME [x]"
-    folder.mkdir()
     for name in ("0000:c1:00.0", "a b", "empty"):
-        (folder / name).write_text("" if name == "empty" else "first\nsecond line\n")
-    whole = f"{shared}/it's?$HOME?[x]/*".replace(" ", "?")
+        (folder / name).mkdir(parents=True)
+        (folder / name / "file").write_text("" if name == "empty" else "first\nsecond: line\n")
+    whole = f"{shared}/it's?$HOME?[x]/*/file".replace(" ", "?")
     every, partly, none = await collect(way, [Glob(whole), Glob(f"{whole} {shared}/no/*"), Glob(f"{shared}/no/*")])
     assert [len(lines) for lines in every.files().values()] == [2, 2]
-    assert {Path(path).name for path in every.files()} == {"0000:c1:00.0", "a b"}
+    assert {Path(path).parent.name for path in every.files()} == {"0000:c1:00.0", "a b"}
     assert every.problem is None
     assert partly.files().keys() == every.files().keys()
     assert partly.problem is None
