@@ -15,8 +15,8 @@ CODES = (
     Code(
         code="speed.below_base",
         title="Busy CPUs run below their base frequency",
-_COOLING = "Clean filters and heat sinks, raise the fans' curve in the BMC, lower the inlet temperature or the power."
-        "heat, a power limit or a cap holds it back. On Intel long runs of wide vector instructions do it, too.",
+        meaning="The base frequency is what the processor promises for as long as it likes. Busy and below it means "
+        "that heat, a power limit or a cap holds it back. On Intel long runs of wide vector instructions do it, too.",
     ),
     Code(
         code="speed.throttled",
