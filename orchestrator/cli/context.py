@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from gapline.orchestrator.model.capture import Capture, Line
+from gapline.orchestrator.model.capture import Line
 from gapline.orchestrator.model.errors import SnapshotError
 from gapline.orchestrator.snapshot import Snapshot
 
@@ -45,27 +45,21 @@ class _Sources:
             captures = ()  # it was damaged after the run was judged; the cited lines themselves are in the run
         self._by_shown = {capture.shown: capture for capture in captures}
         self._patterns = tuple(capture for capture in captures if "glob:" in capture.source)
-        self._cut: dict[str, Sequence[str]] = {}
-        self._files: dict[str, Mapping[str, tuple[Line, ...]]] = {}
+        self._cut: dict[str, Sequence[str] | None] = {}
 
     def texts(self, source: str) -> Sequence[str] | None:
         """The lines of a source, cut once however often they are asked for."""
         if source not in self._cut:
-            if (capture := self._by_shown.get(source)) is not None:
-                self._cut[source] = capture.text.removesuffix("\n").split("\n")
-            elif (lines := self._of_pattern(source)) is not None:
-                self._cut[source] = [line.text for line in lines]
-        return self._cut.get(source)
+            capture = self._by_shown.get(source)
+            self._cut[source] = capture.text.removesuffix("\n").split("\n") if capture else self._of_pattern(source)
+        return self._cut[source]
 
-    def _of_pattern(self, path: str) -> tuple[Line, ...] | None:
+    def _of_pattern(self, path: str) -> Sequence[str] | None:
+        """The lines of one file; in a pattern's output each stands behind its path."""
+        prefix = f"{path}:"
         for capture in self._patterns:
             if any(fnmatchcase(path, pattern) for pattern in capture.shown.split()):
-                files = self._files_of(capture)
-                if path in files:
-                    return files[path]
+                lines = self.texts(capture.shown) or ()
+                if own := [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]:
+                    return own
         return None
-
-    def _files_of(self, capture: Capture) -> Mapping[str, tuple[Line, ...]]:
-        if capture.shown not in self._files:
-            self._files[capture.shown] = capture.files()
-        return self._files[capture.shown]

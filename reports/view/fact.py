@@ -57,7 +57,8 @@ class FactView:
     @property
     def size(self) -> int:
         """Bytes that it takes in a page."""
-        texts = tuple(chain.from_iterable(part.texts for part in (*self.rows, *self.tables)))
+        parts: tuple[Row | Table, ...] = (*self.rows, *self.tables)
+        texts = tuple(chain.from_iterable(part.texts for part in parts))
         return size(texts) + _VALUE_MARKUP * len(texts)
 
 
@@ -88,31 +89,37 @@ def key_values(fact: Mapping[str, Any], at_most: int) -> tuple[Row, ...]:
 
 def value_text(value: object) -> str:
     """A value in words: unknown, yes and no instead of None, True and False."""
+    if isinstance(value, str):  # first: nearly all of them
+        return clipped(value, _WIDTH)
+    if value is None:
+        return "unknown"
+    if isinstance(value, (list, tuple, dict)):
+        return clipped(_inline(value), _WIDTH) if value else "none"
     match value:
-        case str():  # first: nearly all of them
-            return clipped(value, _WIDTH)
         case bool():
             return "yes" if value else "no"
         case float():
             return f"{value:g}"
-        case list() | tuple() | dict():
-            return clipped(_inline(value), _WIDTH) if value else "none"
         case _:
-            return "unknown" if value is None else clipped(str(value), _WIDTH)
+            return clipped(str(value), _WIDTH)
 
 
 def _flat(name: str, value: object) -> Iterator[Row | Table]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, (list, tuple)) and value and all(isinstance(one, dict) for one in value):
+            dotted = f"{name}.{key}" if name else str(key)
+            if isinstance(inner, str):  # most are, and need nothing of what follows
+                yield Row(dotted, value_text(inner))
+            else:
+                yield from _flat(dotted, inner)
+    elif isinstance(value, (list, tuple)) and set(map(type, value)) == {dict}:
         yield from _records(name, value)
     else:
         yield Row(name, value_text(value))
 
 
 def _records(name: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Row | Table]:
-    columns = tuple(dict.fromkeys(str(key) for record in records for key in record))
+    columns = tuple(dict.fromkeys(chain.from_iterable(records)))
     if len(columns) > _COLUMNS:
         for index, record in enumerate(records[:_RECORDS]):
             yield from _flat(f"{name}[{index}]", record)
