@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gapline.agents.host.pci_express.config_space import ConfigSpace, config_spaces
 from gapline.agents.host.pci_express.fact import GpuPath, PciExpressDevice, PciExpressPaths
+from gapline.agents.host.pci_express.walk import WALK
 from gapline.agents.host.pci_gpu import PCI_GPUS, address, nvidia_gpus, pci_gpus
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import ParseError
@@ -15,29 +16,6 @@ from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import Command, Script, Source
 
-# The path to the root is the chain of directories that sysfs nests the GPU in. A port that GPUs share comes once.
-_WALK = """\
-seen=
-for d in /sys/bus/pci/devices/*; do
-  class=; vendor=
-  [ -r "$d/class" ] && read -r class <"$d/class"
-  [ -r "$d/vendor" ] && read -r vendor <"$d/vendor"
-  case $vendor$class in 0x10de0x0300*|0x10de0x0302*) ;; *) continue ;; esac
-  [ -e "$d/physfn" ] && continue
-  whole=$(readlink -f "$d")
-  gpu "${d##*/}" "$whole"
-  rest=${whole#/} p=
-  while [ -n "$rest" ]; do
-    one=${rest%%/*} p=$p/$one
-    case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac
-    case $one in *:??:??.?) ;; *) continue ;; esac
-    case "$seen " in *" $one "*) continue ;; esac
-    seen="$seen $one"
-    device "$one" "$p"
-  done
-done
-:
-"""
 _LINKS = """\
 value() { v=; [ -r "$1" ] && read -r v <"$1"; }
 gpu() {
@@ -63,8 +41,8 @@ device() { od -Ax -v -tx1 -N256 "$2/config" | sed "s/^/$1 /"; }
 
 SOURCES: dict[str, Source] = {
     "pci": PCI_GPUS,
-    "links": Script(name="pci_links", text=_LINKS + _WALK),
-    "config": Script(name="pci_config", text=_CONFIG + _WALK, root=True),
+    "links": Script(name="pci_links", text=_LINKS + WALK),
+    "config": Script(name="pci_config", text=_CONFIG + WALK, root=True),
     "states": Command(
         ("nvidia-smi", "--query-gpu=pci.bus_id,pstate,utilization.gpu", "--format=csv,noheader,nounits"),
         timeout=20,
@@ -108,6 +86,22 @@ def read(captures: Captures) -> PciExpressPaths:
     return PciExpressPaths(gpus=gpus, devices=devices, unseen=(unseen,) if unseen else ())
 
 
+def gpu_paths(capture: Capture) -> Mapping[str, tuple[str, ...]]:
+    """From `pci_links` alone: for each GPU the bus ids from its root port down to itself.
+
+    Raises:
+        ParseError: a line has another form, or a path does not end at its GPU.
+    """
+    return {bus_id: _path(bus_id, line) for bus_id, line in _sorted(capture).paths.items()}
+
+
+def _path(bus_id: str, line: Line) -> tuple[str, ...]:
+    path = tuple(part for part in line.text.split("/") if _BUS_ID.fullmatch(part))
+    if path[-1:] != (bus_id,):
+        raise ParseError(line.evidence, "a path in sysfs that ends at the GPU")
+    return path
+
+
 def _sorted(capture: Capture) -> _Links:
     found = _Links()
     for line in capture.lines():
@@ -124,9 +118,7 @@ def _sorted(capture: Capture) -> _Links:
 
 def _gpu(bus_id: str, links: _Links, states: Mapping[tuple[int, ...], tuple[str, int]]) -> GpuPath:
     line = links.paths[bus_id]
-    path = tuple(part for part in line.text.split("/") if _BUS_ID.fullmatch(part))
-    if path[-1:] != (bus_id,):
-        raise ParseError(line.evidence, "a path in sysfs that ends at the GPU")
+    path = _path(bus_id, line)
     size, evidence = _bar1(links.bars.get(bus_id, []), line)
     state, busy = states.get(address(bus_id), (None, None))
     return GpuPath(bus_id=bus_id, path=path, state=state, busy_percent=busy, bar1_mib=size >> 20, bar1=evidence)

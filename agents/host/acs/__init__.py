@@ -1,0 +1,1 @@
+"""Access Control Services on the bridges above GPUs: the fact, how it is read, and how it is judged."""
