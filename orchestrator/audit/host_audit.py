@@ -36,7 +36,6 @@ from gapline.orchestrator.plan import Plan, container_items, frozen, host_lanes
 from gapline.orchestrator.transport.route import Route
 
 Connect = Callable[[Host], Awaitable[Route]]
-RunLane = Callable[[Route, Sequence[Item]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +91,12 @@ class HostAudit:
         lanes = host_lanes(self._plan, self._host)
         problems: list[Problem] = []
 
-        async def lane(route: Route, items: Sequence[Item]) -> None:
-            error = await run_lane(
-                route,
-                items,
-                become=self._host.become,
-                deliver=self._receive,
-                allow_init=self._plan.allow_init,
-            )
-            if error is not None:
-                problems.append(error.problem)
+        async def lane(items: Sequence[Item]) -> None:
+            if (problem := await self._lane(route, items, self._host)) is not None:
+                problems.append(problem)
 
         async def first() -> None:
-            await lane(route, lanes.first)
+            await lane(lanes.first)
             self._surveyed.set()
 
         self._awaited = {item.source.key for item in lanes.quick}
@@ -112,8 +104,15 @@ class HostAudit:
             tasks.start_soon(first)
             await self._surveyed.wait()
             if not problems:
-                await lane(route, [*self._enter(lane, tasks), *self._last(lanes.last)])
+                await lane([*self._enter(tasks), *self._last(lanes.last)])
         return problems[0] if problems else None
+
+    async def _lane(self, route: Route, items: Sequence[Item], host: Host) -> Problem | None:
+        """Read the items; the problem that ended the route, which is that of every item it cost."""
+        error = await run_lane(
+            route, items, become=host.become, deliver=self._receive, allow_init=self._plan.allow_init
+        )
+        return error.problem if error is not None else None
 
     def _last(self, items: Sequence[Item]) -> Sequence[Item]:
         """What may wake a GPU. Where the nodes are known to be absent nobody is sent to find that out once more."""
@@ -123,14 +122,14 @@ class HostAudit:
             self._receive(unfinished(item, withheld()))
         return ()
 
-    def _enter(self, lane: RunLane, tasks: TaskGroup) -> tuple[Item, ...]:
+    def _enter(self, tasks: TaskGroup) -> tuple[Item, ...]:
         """Start on the containers that have their own SSH; what is to be read through the host comes back."""
         through_host: list[Item] = []
         for container, entry in self._chosen():
             items = container_items(self._plan, self._host, container)
             if entry is not None and entry.ssh is not None:
                 direct = tuple(replace(item, enter=None) for item in items if item.enter is not None)
-                tasks.start_soon(self._by_ssh, entry.ssh, direct, lane)
+                tasks.start_soon(self._by_ssh, entry.ssh, direct)
                 items = tuple(item for item in items if item.enter is None)
             for item in items:
                 if (problem := frozen(container, item)) is not None:
@@ -139,7 +138,8 @@ class HostAudit:
                     through_host.append(item)
         return tuple(through_host)
 
-    async def _by_ssh(self, ssh: Host, items: Sequence[Item], lane: RunLane) -> None:
+    async def _by_ssh(self, ssh: Host, items: Sequence[Item]) -> None:
+        """Read a container by its own SSH. What goes wrong there is the container's problem, not its host's."""
         try:
             route = await self._connect(ssh)
         except TransportError as error:
@@ -147,7 +147,7 @@ class HostAudit:
                 self._receive(unfinished(item, error.problem))
             return
         try:
-            await lane(route, items)
+            await self._lane(route, items, ssh)
         finally:
             with anyio.CancelScope(shield=True):
                 await route.close()

@@ -51,7 +51,7 @@ class Host:
     known_hosts: Path | None = None
     jump: str | None = None  # "user@host:port[,…]" as for ssh -J; "none": directly, whatever ~/.ssh/config says
     become: Become = Become.NONE
-    connect_timeout: float = 10.0  # seconds
+    connect_timeout: float | None = None  # seconds for one login
     containers: Containers | tuple[ContainerEntry, ...] = Containers.AUTO
     declared: tuple[ContainerEntry, ...] = ()  # beside AUTO: asked for by name on the command line as well
     host_too: bool = True  # False: only its containers were asked for; the host is read, but not judged

@@ -11,7 +11,7 @@ from asyncssh.config import SSHClientConfig
 from gapline.orchestrator.inventory.host import Host
 from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.transport.ssh.dialer import Dialer
-from gapline.orchestrator.transport.ssh.hop import Endpoint, resolve
+from gapline.orchestrator.transport.ssh.hop import LOGIN_SECONDS, Endpoint, resolve
 from gapline.orchestrator.transport.ssh.ssh_config import UserConfig
 from tests.ssh.conftest import MakeDialer
 from tests.ssh.output import run
@@ -203,3 +203,11 @@ def test_chains_of_jumps_are_taken_from_the_end() -> None:
     before = resolve(hop.via, UserConfig(())).via
     assert before is not None
     assert (before.name, before.user, before.port, before.jump) == ("gate", "anna", 2222, None)
+
+
+@pytest.mark.parametrize(("own", "seconds"), [(None, 4.0), (2.5, 2.5)])
+def test_time_for_a_login(config: Path, own: float | None, seconds: float) -> None:
+    """The inventory's word goes before `ConnectTimeout`, and that before ours."""
+    config.write_text("Host alpha\n ConnectTimeout 4\n")
+    assert resolve(Endpoint(name="alpha", timeout=own), UserConfig((config,))).timeout == seconds
+    assert resolve(Endpoint(name="beta"), UserConfig((config,))).timeout == LOGIN_SECONDS

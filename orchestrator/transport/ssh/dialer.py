@@ -107,7 +107,7 @@ class Dialer:
         proxy = None
         try:
             proxy = await Proxy.start(hop.proxy) if hop.proxy else None
-            with anyio.fail_after(hop.endpoint.timeout):
+            with anyio.fail_after(hop.timeout):
                 key = await asyncssh.get_server_host_key(
                     hop.address,
                     hop.port,
@@ -178,7 +178,7 @@ class Dialer:
     async def _log_in(
         self, target: str, hop: Hop, tunnel: asyncssh.SSHClientConnection | None, number: int
     ) -> tuple[asyncssh.SSHClientConnection, Proxy | None]:
-        clock = LoginClock(hop.endpoint.timeout)
+        clock = LoginClock(hop.timeout)
         identities = self._identities.of(hop.identities, hop.certificates)
         known = self._known.about(hop.known_hosts, hop.key_name, hop.port)
         login = Login(target, hop, known, identities, Waiting(self._asker, clock))

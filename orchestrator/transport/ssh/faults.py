@@ -103,7 +103,7 @@ def _beyond_jump(target: str, place: str, error: asyncssh.ChannelOpenError) -> T
 
 
 def _late(target: str, place: str, login: Login | None, hop: Hop) -> Fault:
-    seconds = f"{hop.endpoint.timeout:g} s"
+    seconds = f"{hop.timeout:g} s"
     if login is None or not login.reached:
         message = f"no answer from {place} within {seconds}"
         hint = "Is it switched on, is the address right, and does a firewall drop the packets?"

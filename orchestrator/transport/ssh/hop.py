@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _JUMP = re.compile(r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:@\[\]]+))(?::(?P<port>\d+))?")
 _DEFAULT_IDENTITIES = ("id_ed25519_sk", "id_ecdsa_sk", "id_ed25519", "id_ecdsa", "id_rsa")
 
+LOGIN_SECONDS = 10.0
+"""For one login, where neither the inventory nor ~/.ssh/config says it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
@@ -31,7 +34,7 @@ class Endpoint:
     identity: tuple[Path, ...] = ()
     known_hosts: Path | None = None
     jump: str | None = None
-    timeout: float = 10.0  # seconds for one login
+    timeout: float | None = None  # seconds for one login
 
     @classmethod
     def of(cls, host: Host) -> Endpoint:
@@ -80,6 +83,7 @@ class Hop:
     agent: str | None  # socket path
     via: Endpoint | None  # the jump host before it
     proxy: str | None  # ProxyCommand
+    timeout: float  # seconds for one login
 
     @property
     def login(self) -> str:
@@ -112,6 +116,7 @@ def resolve(endpoint: Endpoint, files: UserConfig) -> Hop:
         agent=_agent(config),
         via=via,
         proxy=str(proxy) if proxy and via is None and endpoint.jump is None else None,
+        timeout=endpoint.timeout or _seconds(config.get("ConnectTimeout")) or LOGIN_SECONDS,
     )
 
 
@@ -174,3 +179,7 @@ def _paths(value: object) -> tuple[Path, ...]:
 
 def _port(value: object) -> int:
     return value if isinstance(value, int) else SSH_PORT
+
+
+def _seconds(value: object) -> float | None:
+    return float(value) if isinstance(value, int) and value > 0 else None
