@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from gapline.agents.host.boot_loader import where
 from gapline.agents.host.kernel_state.fact import Kernel
-from gapline.agents.host.kernel_state.reading import CLOCK, CLOCKS, CPUFREQ_DRIVER, POWER_PROFILE, TAINT
+from gapline.agents.host.kernel_state.reading import (
+    CLOCK,
+    CLOCKS,
+    CPUFREQ_DRIVER,
+    ONLINE,
+    POWER_PROFILE,
+    PRESENT,
+    SMT,
+    TAINT,
+)
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
@@ -34,12 +43,19 @@ CODES = (
         "warning (Linux, admin-guide/tainted-kernels.rst). The bits that NVIDIA's modules set are expected.",
     ),
     Code(
+        code="kernel.cpus_offline",
+        title="CPUs are there and switched off",
+        meaning="Somebody or something took them offline, and no work runs on them. With SMT off the second "
+        "threads of the cores are meant to be, and are no finding.",
+    ),
+    Code(
         code="kernel.mitigations_off",
         title="Mitigations against processor vulnerabilities are off",
         meaning="A trade of security for speed that somebody chose. Gapline never proposes it.",
     ),
 )
 _SERVER_PROFILES = {"4", "5", "7"}  # ACPI: enterprise, small office, performance server
+_WITHOUT_SMT = {"off", "forceoff"}
 _TURIN = 0x1A
 _ZEN = 0x17
 
@@ -65,6 +81,7 @@ def condition(fact: Kernel, limits: Limits) -> Iterator[Finding]:
     yield from _features(fact, limits)
     yield from _clock(fact)
     yield from _accidents(fact)
+    yield from _offline(fact)
     yield from _mitigations(fact)
 
 
@@ -172,6 +189,36 @@ def _accidents(fact: Kernel) -> Iterator[Finding]:
 
 def _taint_line(fact: Kernel) -> Evidence:
     return Evidence(target=fact.evidence.target, source=TAINT, line=1, text=str(fact.taint))
+
+
+def _offline(fact: Kernel) -> Iterator[Finding]:
+    online, present = fact.states.get(ONLINE), fact.states.get(PRESENT)
+    if online is None or present is None or online.value == present.value:
+        return
+    if fact.state(SMT) in _WITHOUT_SMT or fact.processor.virtual:
+        return
+    limited = [one for one in fact.boot.in_force if one.name in {"maxcpus", "nr_cpus"}]
+    yield Finding(
+        code="kernel.cpus_offline",
+        subject="cpus",
+        severity=Severity.LOW,
+        title="CPUs are there and switched off",
+        observed=f"present {present.value}, online {online.value}" + "".join(f"; {one.text}" for one in limited),
+        expected="every CPU that is present online",
+        effect=Effect.PLAUSIBLE,
+        confidence=Confidence.VERIFIED,
+        evidence=(online.evidence, present.evidence, *(one.evidence for one in limited)),
+        settled_by="a decode benchmark with all CPUs online",
+        remedy=Remedy(
+            now="for c in /sys/devices/system/cpu/cpu*/online; do echo 1 > $c; done",
+            lasting="Take out what switches them off: maxcpus= or nr_cpus= on the command line, a unit, a tool.",
+            undo="echo 0 > /sys/devices/system/cpu/cpuN/online for each that was offline",
+            cost="More power.",
+            risk=Risk.R1,
+            restarts="nothing",
+            verify_agent="host.kernel",
+        ),
+    )
 
 
 def _mitigations(fact: Kernel) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+ONLINE, PRESENT = f"{_CPU}/online", f"{_CPU}/present"
 POWER_PROFILE = "/sys/firmware/acpi/pm_profile"
 TAINT = "/proc/sys/kernel/tainted"
 _STATES = (CPUFREQ_DRIVER, IDLE_DRIVER, SMT, ISOLATED, NOHZ_FULL, NUMA_BALANCING, HUGE_PAGES, CLOCK, CLOCKS)
@@ -29,7 +30,7 @@ _STATES = (CPUFREQ_DRIVER, IDLE_DRIVER, SMT, ISOLATED, NOHZ_FULL, NUMA_BALANCING
 SOURCES: dict[str, Source] = {
     "kernel": File("/proc/sys/kernel/osrelease"),
     "boot_parameters": BOOT_PARAMETERS,
-    "states": Glob(" ".join((*_STATES, POWER_PROFILE, TAINT))),
+    "states": Glob(" ".join((*_STATES, ONLINE, PRESENT, POWER_PROFILE, TAINT))),
     "mitigations": Glob(f"{_CPU}/vulnerabilities/*"),
     "cpuinfo": CPUINFO,
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gapline.agents.host.tuning.fact import Service, Tuning, Wish
 from gapline.orchestrator.model.capture import Capture, Captures, Line
-from gapline.orchestrator.model.errors import ParseError
+from gapline.orchestrator.model.errors import NotApplicableError, ParseError
 from gapline.orchestrator.model.source import Command, Script, Source
 
 _UNITS = (
@@ -60,9 +60,12 @@ def read(captures: Captures) -> Tuning:
     """The fact.
 
     Raises:
-        CollectError: a part could not be read, as where systemd does not run the host.
+        CollectError: a part could not be read.
         ParseError: a part has an unknown form.
+        NotApplicableError: another init than systemd runs this host.
     """
+    if "booted with systemd" in captures["units"].error():
+        raise NotApplicableError("this host was not booted with systemd, which starts the services that are looked for")
     services = tuple(_services(captures.need("units")))
     return Tuning(services=services, wishes=tuple(_wishes(captures.need("wishes"))))
 
