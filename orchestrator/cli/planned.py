@@ -62,7 +62,7 @@ def tell_plan(plan: Plan) -> None:
     console = Console(highlight=False)
     for host in plan.hosts:
         console.print(Text.assemble((host.name, "bold"), f"  {_how(host)}"), soft_wrap=True)
-    console.print(Text("\none connection per host; at most three sh -s at a time, ended by closing their input", "dim"))
+    console.print(Text("\none connection per host; at most two sh -s at a time, ended by closing their input", "dim"))
     for read in reads(plan):
         last = (
             " (last, only where the driver is up)" if isinstance(read.source, Command) and read.source.wakes_gpu else ""
