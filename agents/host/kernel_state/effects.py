@@ -53,6 +53,7 @@ class _Claim:
     severity: Severity
     vendor: str = ""
     hint: str = ""
+    unless: str = ""  # a parameter whose presence shows that both drivers were thought of
 
 
 def _one_of(*values: str) -> Callable[[str], bool]:
@@ -77,10 +78,12 @@ _CLAIMS = (
     _Claim(
         *(r"processor\.max_cstate=[0-9]+", IDLE_DRIVER, _none_of("intel_idle"), "acpi_idle", _MEDIUM, _INTEL),
         hint="It is acpi_idle's parameter; intel_idle has its own, intel_idle.max_cstate.",
+        unless="intel_idle.max_cstate",
     ),
     _Claim(
         *(r"intel_idle\.max_cstate=[1-9]", IDLE_DRIVER, _none_of("acpi_idle"), "intel_idle", _MEDIUM),
         hint="It is intel_idle's parameter; acpi_idle has its own, processor.max_cstate.",
+        unless="processor.max_cstate",
     ),
     _Claim(r"intel_idle\.max_cstate=0", IDLE_DRIVER, _none_of("intel_idle"), "acpi_idle or none", _LOW, _INTEL),
     _Claim("idle=poll", IDLE_DRIVER, _one_of("none"), "none", _LOW),
@@ -110,7 +113,8 @@ def without_effect(fact: Kernel) -> Iterator[Finding]:
             state = fact.states.get(claim.path)
             if state is None or not re.fullmatch(claim.pattern, one.text):
                 continue
-            if claim.vendor in {"", fact.processor.vendor} and not claim.agree(state.value):
+            excused = claim.vendor not in {"", fact.processor.vendor} or fact.boot.value(claim.unless) is not None
+            if not excused and not claim.agree(state.value):
                 yield _idle(fact, one, claim)
 
 
