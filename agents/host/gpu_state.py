@@ -13,7 +13,6 @@ from gapline.agents.host.smi.speed import speed_findings
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
-from gapline.orchestrator.model.problem import Problem, ProblemKind
 
 __all__ = ["AGENT", "GpuStates"]
 
@@ -21,14 +20,8 @@ __all__ = ["AGENT", "GpuStates"]
 def judge(fact: GpuStates, limits: Limits) -> Outcome:
     """What an idle GPU shows of clocks and link is not judged; `host.pcie` judges links."""
     findings = (*health_findings(fact), *speed_findings(fact, limits), *mode_findings(fact))
-    return judged(fact, findings, () if fact.told else (_UNTOLD,))
+    return judged(fact, findings, fact.unseen)
 
-
-_UNTOLD = Problem(
-    kind=ProblemKind.UNSEEN,
-    detail="nvidia-smi ended before it had listed any GPU, so the others were not seen",
-    hint="Ask for a single one: nvidia-smi -q -i UUID",
-)
 
 AGENT = Agent(
     id="host.gpu_state",

@@ -67,5 +67,6 @@ AGENT = Agent(
         "recent_seconds",
         "corrected_link_errors",
         "large_process_gib",
+        "least_share_of_lanes",
     ),
 )

@@ -88,7 +88,7 @@ def driver_findings(log: KernelLog, limits: Limits) -> Iterator[Finding]:
     yield from (_firmware(subject, events) for subject, events in _by_subject(log.of(Kind.NO_FIRMWARE)).items())
     causes = {event.subject for event in explained} | {event.subject for event in log.of(Kind.NO_ROOM)}
     for subject, events in _by_subject(log.of(Kind.NOT_INITIALISED)).items():
-        if subject not in causes and "" not in causes:
+        if subject not in (*causes, *log.initialised) and "" not in causes:
             yield _not_initialised(log, subject, events)
     if mismatches := log.of(Kind.MISMATCH):
         yield _mismatch(log, mismatches, limits)

@@ -39,7 +39,7 @@ class LogEvent(Fact):
     kind: Kind
     seconds: float | None  # since boot
     subject: str  # bus id, container, task: what it is about
-    code: int | None  # of an Xid; kB that a killed process held; lanes of a link
+    code: int | None  # of an Xid; kB that a killed process held; per cent of its lanes that a link has
     detail: str
     times: int
     evidence: Evidence
@@ -57,6 +57,7 @@ class KernelLog(Fact):
     events: tuple[LogEvent, ...]
     at_boot: tuple[Evidence, ...]  # NVIDIA GPUs that the kernel found at boot and that are no longer on the bus
     missing: tuple[str, ...]  # their bus ids
+    initialised: tuple[str, ...]  # GPUs that the driver has in use now
 
     def of(self, *kinds: Kind) -> tuple[LogEvent, ...]:
         """The events of these kinds, by time."""

@@ -59,7 +59,7 @@ def _bar_of_driver(match: re.Match[str]) -> Found:
 
 def _narrow(match: re.Match[str]) -> Found:
     detail = f"x{match[3]} at {match[2]} GT/s, limited by {match[4]}, of x{match[6]} at {match[5]} GT/s"
-    return Kind.NARROW, _function(match[1]), int(match[3]) - int(match[6]), detail
+    return Kind.NARROW, _function(match[1]), 100 * int(match[3]) // max(int(match[6]), 1), detail
 
 
 def _link_error(match: re.Match[str]) -> Found:
@@ -98,8 +98,10 @@ _MESSAGES = (
     _message(r"NVRM: .*requires use of the NVIDIA open kernel modules", _fixed(Kind.NEEDS_OPEN)),
     _message(r"NVRM: .*is not supported by open|NVRM: Open nvidia\.ko is only ready", _fixed(Kind.NOT_FOR_OPEN)),
     _message(r"NVRM: .*(?:supported through the NVIDIA|is not supported by the)", _fixed(Kind.NOT_SUPPORTED)),
-    _message(rf"nvidia ({BUS}\.\d): Direct firmware load for nvidia/\S+ failed", _fixed(Kind.NO_FIRMWARE)),
-    _message(r"NVRM: .*(?:No firmware image found|request_firmware.* failed)", _fixed(Kind.NO_FIRMWARE)),
+    _message(
+        rf"nvidia ({BUS}\.\d): Direct firmware load for nvidia/\S+ failed with error -2", _fixed(Kind.NO_FIRMWARE)
+    ),
+    _message(r"NVRM: .*No firmware image found", _fixed(Kind.NO_FIRMWARE)),
     _message(rf"NVRM: GPU ({BUS}\.\d): (?:RmInitAdapter|rm_init_adapter) failed", _fixed(Kind.NOT_INITIALISED)),
     _message(r"NVRM: API mismatch: .*", _fixed(Kind.MISMATCH)),
     _message(rf"NVRM: BAR(?P<n>\d) is 0M @ 0x0 \(PCI:(?P<bus>{BUS}\.\d)", _bar_of_driver),

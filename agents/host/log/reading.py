@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gapline.agents.host.log.fact import KernelLog, Kind, LogEvent
 from gapline.agents.host.log.message import BUS, Found, events
 from gapline.agents.host.log.source import KERNEL_LOG
+from gapline.agents.host.nvidia.reading import SOURCES as DRIVER
 from gapline.agents.host.pci_express.reading import SOURCES as PCI_EXPRESS
 from gapline.agents.host.pci_gpu import PCI_GPUS, nvidia_gpus, pci_gpus
 from gapline.orchestrator.model.capture import Capture, Captures, Line
@@ -18,6 +19,7 @@ from gapline.orchestrator.model.source import File, Source
 SOURCES: dict[str, Source] = {
     "pci": PCI_GPUS,
     "links": PCI_EXPRESS["links"],
+    "gpus": DRIVER["gpus"],
     "uptime": File("/proc/uptime"),
     "log": KERNEL_LOG,
 }
@@ -60,6 +62,7 @@ def read(captures: Captures) -> KernelLog:
         events=tuple(_events(entries, places)),
         at_boot=tuple(line.evidence for line in gone.values()),
         missing=tuple(gone),
+        initialised=tuple(_initialised(captures["gpus"])),
     )
 
 
@@ -105,7 +108,7 @@ def _events(entries: list[_Entry], places: set[str]) -> Iterator[LogEvent]:
                 continue
             if kind is Kind.OUT_OF_MEMORY:
                 yield from _out_of_memory(entry, (kind, subject, code, detail), killed)
-            elif (kind not in _OF_SLOT or subject in places) and not (kind is Kind.NARROW and not (code or 0) < 0):
+            elif (kind not in _OF_SLOT or subject in places) and not (kind is Kind.NARROW and code == _ALL_LANES):
                 yield _event(entry, (kind, subject or about, code, detail))
 
 
@@ -152,12 +155,21 @@ def _paths(links: Capture) -> set[str]:
     return {part for line in lines for part in line.split("/") if _ID.fullmatch(part)}
 
 
+def _initialised(gpus: Capture) -> Iterator[str]:
+    """The driver knows the version of a GPU's BIOS only while it has the GPU in use."""
+    for path, lines in gpus.files().items():
+        place = path.split("/")[-2]
+        if _ID.fullmatch(place) and any(_BIOS.match(line.text) for line in lines):
+            yield place
+
+
 def _uptime(capture: Capture) -> float | None:
     match = _UPTIME.match(capture.first().text)
     return float(match[1]) if match else None
 
 
 _ID = re.compile(rf"{BUS}\.[0-7]", re.ASCII)
+_BIOS = re.compile(r"Video BIOS:\s*[0-9a-fA-F]{2}\.[0-9a-fA-F]{2}\.", re.ASCII)
 _END = re.compile(r"end\|(dmesg|journal)\|(whole|part)\|([0-9]{1,9})\|(?: *([0-9]{1,9}\.[0-9]{1,9}))?", re.ASCII)
 _LINE = re.compile(r"(?:line|more\|([0-9]{1,9}))\|(.*)", re.ASCII)
 _STAMP = re.compile(r"\[ *([0-9]{1,9}\.[0-9]{1,9})\](?:\[[ T0-9C]{1,12}\])?", re.ASCII)
@@ -177,5 +189,6 @@ _OWNERS = (
 _OF_DRIVER = frozenset(
     {Kind.NEEDS_OPEN, Kind.NOT_FOR_OPEN, Kind.NOT_SUPPORTED, Kind.NO_FIRMWARE, Kind.NOT_INITIALISED, Kind.MISMATCH}
 )
+_ALL_LANES = 100  # per cent
 # Of other devices' slots nothing is said here.
 _OF_SLOT = frozenset({Kind.CORRECTED, Kind.UNCORRECTED, Kind.PAGE_FAULT, Kind.NO_ROOM, Kind.NARROW})

@@ -49,7 +49,8 @@ CODES = (
 def slot_findings(log: KernelLog, limits: Limits) -> Iterator[Finding]:
     """One finding for each device."""
     yield from (_room(subject, events) for subject, events in _devices(log, Kind.NO_ROOM))
-    yield from (_narrow(subject, events[-1]) for subject, events in _devices(log, Kind.NARROW))
+    half = limits.number("least_share_of_lanes")
+    yield from (_narrow(subject, events[-1], half) for subject, events in _devices(log, Kind.NARROW))
     yield from (_uncorrected(log, subject, events) for subject, events in _devices(log, Kind.UNCORRECTED))
     least = limits.number("corrected_link_errors")
     for subject, events in _devices(log, Kind.CORRECTED):
@@ -87,11 +88,14 @@ def _room(bus_id: str, events: list[LogEvent]) -> Finding:
     )
 
 
-def _narrow(bus_id: str, event: LogEvent) -> Finding:
+def _narrow(bus_id: str, event: LogEvent, least: float) -> Finding:
+    enough = event.code is not None and event.code >= least * 100
     return Finding(
         code="log.link_narrow",
         subject=bus_id,
-        severity=Severity.MEDIUM,
+        severity=Severity.INFO if enough else Severity.MEDIUM,
+        base_severity=Severity.MEDIUM,
+        severity_reason="many boards wire their slots so on purpose" if enough else "",
         title=f"GPU {bus_id} is behind fewer lanes than it has",
         observed=event.detail,
         expected="as many lanes as the GPU has",

@@ -102,7 +102,7 @@ def _finding(log: KernelLog, bus_id: str, incidents: list[list[LogEvent]], limit
         base_severity=base if base is not severity else None,
         severity_reason=reason,
         title=f"GPU {bus_id}: {meaning} (Xid {cause.code})",
-        observed=f"Xid {cause.code} {_often(count)}, first {moment(log, cause)}, last {moment(log, last)}"
+        observed=f"Xid {cause.code} {_when(log, cause, last, count)}"
         + (f"; with it Xid {', '.join(map(str, others))}" if others else "")
         + f": {cause.detail[:160]}",
         expected="no Xid",
@@ -144,8 +144,10 @@ def _last(together: Sequence[LogEvent], cause: LogEvent) -> LogEvent:
     return next(event for event in reversed(together) if event.code == cause.code)
 
 
-def _often(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _when(log: KernelLog, first: LogEvent, last: LogEvent, count: int) -> str:
+    if count == 1:
+        return f"once, {moment(log, first)}"
+    return f"{count} times, first {moment(log, first)}, last {moment(log, last)}"
 
 
 def _remedy(bus_id: str, cause: LogEvent, together: Sequence[LogEvent]) -> Remedy:

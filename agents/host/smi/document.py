@@ -90,6 +90,8 @@ class _Builder:
         self._open: list[Element] = []
         self._root: Element | None = None
         self._count = 0
+        # Empty lines before the document, which XML does not allow before its declaration.
+        self._skipped = next((place for place, line in enumerate(lines) if line.text.strip()), 0)
         self._parser = expat.ParserCreate(encoding="utf-8")  # whatever encoding the document claims
         self._parser.buffer_text = True
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -108,12 +110,8 @@ class _Builder:
 
     def _line(self) -> Line:
         """The line that the parser has come to; what other line ends hide from the count is the last one."""
-        number = min(self._parser.CurrentLineNumber + self._skipped(), len(self._lines))
+        number = min(self._parser.CurrentLineNumber + self._skipped, len(self._lines))
         return self._lines[max(number, 1) - 1]
-
-    def _skipped(self) -> int:
-        """Empty lines before the document, which XML does not allow before its declaration."""
-        return next((place for place, line in enumerate(self._lines) if line.text.strip()), 0)
 
     def _refused(self, expected: str) -> ParseError:
         return ParseError(self._line().evidence, expected)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Fact
+from gapline.orchestrator.model.problem import Problem
 
 
 class Reason(StrEnum):
@@ -134,8 +135,8 @@ class GpuState(Fact):
     modes: tuple[Evidence, ...]  # persistence, compute mode, MIG, minor number, recovery action
 
 
-class LostGpu(Fact):
-    """A GPU without a handle for nvidia-smi, or bound to the driver and not listed."""
+class SaidOfGpu(Fact):
+    """What was said of a GPU outside of its element: no handle, not listed, InfoROM corrupted."""
 
     bus_id: str
     said: str
@@ -143,9 +144,10 @@ class LostGpu(Fact):
 
 
 class GpuStates(Fact):
-    """All GPUs that nvidia-smi shows, and those that it should."""
+    """All GPUs that nvidia-smi shows, those that it should, and what it could not be asked."""
 
     driver: str | None
     gpus: tuple[GpuState, ...]
-    lost: tuple[LostGpu, ...]
-    told: bool  # False: nvidia-smi ended before it had listed anything
+    lost: tuple[SaidOfGpu, ...]
+    corrupted: tuple[SaidOfGpu, ...]  # GPUs whose InfoROM it calls corrupted
+    unseen: tuple[Problem, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.host.smi.fact import GpuState, GpuStates, LostGpu
+from gapline.agents.host.smi.fact import GpuState, GpuStates, SaidOfGpu
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
@@ -49,6 +49,12 @@ CODES = (
         meaning="Uncorrectable errors were repaired with spare rows, as intended. Worth watching whether they grow.",
     ),
     Code(
+        code="gpu.inforom_corrupted",
+        title="A GPU's InfoROM is corrupted",
+        meaning="The board keeps its settings and its history of memory errors there. What it says of remapped rows "
+        "and errors can no longer be relied on.",
+    ),
+    Code(
         code="gpu.ecc_uncorrected",
         title="Memory errors that ECC could not correct, since the driver was loaded",
         meaning="Each ends the process that used the memory, with Xid 48, 63, 94 or 95 in the kernel log.",
@@ -59,6 +65,7 @@ CODES = (
 def health_findings(fact: GpuStates) -> Iterator[Finding]:
     """A GPU that is silent has no other findings: its values say nothing."""
     yield from (_lost(lost.bus_id, lost.said, lost.evidence) for lost in _once(fact.lost))
+    yield from (_corrupted(one) for one in _once(fact.corrupted))
     for gpu in fact.gpus:
         if gpu.silent:
             yield _lost(gpu.bus_id, "errors instead of values", gpu.evidence)
@@ -66,9 +73,9 @@ def health_findings(fact: GpuStates) -> Iterator[Finding]:
             yield from _of(gpu)
 
 
-def _once(lost: tuple[LostGpu, ...]) -> tuple[LostGpu, ...]:
+def _once(said: tuple[SaidOfGpu, ...]) -> tuple[SaidOfGpu, ...]:
     """nvidia-smi can say it several times."""
-    return tuple({one.bus_id: one for one in reversed(lost)}.values())
+    return tuple({one.bus_id: one for one in reversed(said)}.values())
 
 
 def _of(gpu: GpuState) -> Iterator[Finding]:
@@ -108,6 +115,30 @@ def _lost(bus_id: str, said: str, evidence: Evidence) -> Finding:
             cost="The host is down for the power cycle.",
             risk=Risk.R3,
             restarts="the host",
+            verify_agent=VERIFY,
+        ),
+    )
+
+
+def _corrupted(one: SaidOfGpu) -> Finding:
+    return Finding(
+        code="gpu.inforom_corrupted",
+        subject=one.bus_id,
+        severity=Severity.MEDIUM,
+        title=f"The InfoROM of GPU {one.bus_id} is corrupted",
+        observed=one.said,
+        expected="no warning",
+        effect=Effect.DOCUMENTED,
+        confidence=Confidence.VERIFIED,
+        evidence=(one.evidence,),
+        origin=f"{_SMI}: return code 14",
+        remedy=Remedy(
+            now=f"nvidia-smi -q -i {one.bus_id} | grep -A8 -i inforom   # what is still readable",
+            lasting="Ask the vendor of the board: they write it anew, or replace the board.",
+            undo="nothing to undo",
+            cost="None for looking.",
+            risk=Risk.R0,
+            restarts="nothing",
             verify_agent=VERIFY,
         ),
     )

@@ -70,8 +70,12 @@ def speed_findings(fact: GpuStates, limits: Limits) -> Iterator[Finding]:
 
 
 def works(gpu: GpuState, limits: Limits) -> bool:
-    """Busy enough that states, clocks and reasons mean something; an idle GPU lowers all of them and that is right."""
-    return gpu.busy_percent is not None and gpu.busy_percent >= limits.number("loaded_percent")
+    """Busy enough that states, clocks and reasons mean something; an idle GPU lowers all of them and that is right.
+
+    A desktop can keep a GPU busy half of the time in its lowest state, so something must compute on it.
+    """
+    computes = any("C" in process.kind for process in gpu.processes)
+    return computes and gpu.busy_percent is not None and gpu.busy_percent >= limits.number("loaded_percent")
 
 
 def _power_limits(gpus: Sequence[GpuState], share: float) -> Iterator[Finding]:
@@ -201,7 +205,7 @@ def _hot(gpu: GpuState, margin: float) -> Finding:
         code="gpu.hot",
         subject=gpu.bus_id,
         severity=Severity.LOW,
-        title=f"GPU {gpu.bus_id} is {margin:g} °C below the temperature at which it slows down",
+        title=f"GPU {gpu.bus_id} is close to the temperature at which it slows down, or beyond it",
         observed=f"{_number(gpu.temperature.gpu_c)} °C, {margin:g} °C left",
         expected="some degrees left",
         effect=Effect.PLAUSIBLE,
