@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gapline.agents.host.tuning.fact import Service, Tuning, Wish
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import NotApplicableError, ParseError
+from gapline.orchestrator.model.problem import ProblemKind
 from gapline.orchestrator.model.source import Command, Script, Source
 
 _UNITS = (
@@ -64,6 +65,11 @@ def read(captures: Captures) -> Tuning:
         ParseError: a part has an unknown form.
         NotApplicableError: another init than systemd runs this host.
     """
+    problem = captures["units"].problem
+    if problem is not None and problem.kind is ProblemKind.COMMAND_MISSING:
+        raise NotApplicableError(
+            "this host has no systemctl, so systemd starts none of the services that are looked for"
+        )
     if "booted with systemd" in captures["units"].error():
         raise NotApplicableError("this host was not booted with systemd, which starts the services that are looked for")
     services = tuple(_services(captures.need("units")))
