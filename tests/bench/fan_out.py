@@ -10,13 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
 from gapline.orchestrator.cli.auditing import collect, write
 from gapline.orchestrator.cli.selection import Selection, plan_of
-from gapline.orchestrator.inventory.host import Host
+from gapline.orchestrator.inventory.host import Containers, Host
 from gapline.orchestrator.plan import Plan
 from gapline.orchestrator.run_folder import make
 from gapline.orchestrator.transport.ssh.replay_process import serving
@@ -79,24 +80,27 @@ def _table(times: Mapping[str, list[float]]) -> None:
         print(f"  {name:<10}{median:8.2f} s   {median / bare:6.2f} x bare   {median / ours:6.2f} x gapline")
 
 
-def marginal_cpu(snapshot: Path | None) -> None:
+def marginal_cpu(snapshot: Path | None, containers: Containers = Containers.NONE) -> None:
     """CPU of this side per further host: (CPU of 200 less CPU of 100) / 100, each in a process of its own.
 
     With a snapshot the hosts are that recorded one, behind the replay server.
     """
-    spent = {count: _spent(count, snapshot) for count in (100, 200)}
+    spent = {count: _spent(count, snapshot, containers) for count in (100, 200)}
     what = "recorded big host" if snapshot else "loopback host"
+    with_it = " with its GPU container" if containers is Containers.AUTO else ""
     each = (spent[200] - spent[100]) / 100 * 1000
     print(
-        f"marginal CPU per {what}: {each:.1f} ms   (100: {spent[100]:.2f} s, 200: {spent[200]:.2f} s, start-up in both)"
+        f"marginal CPU per {what}{with_it}: {each:.1f} ms   "
+        f"(100: {spent[100]:.2f} s, 200: {spent[200]:.2f} s, start-up in both)"
     )
 
 
-def _spent(count: int, snapshot: Path | None) -> float:
+def _spent(count: int, snapshot: Path | None, containers: Containers) -> float:
     with tempfile.TemporaryDirectory() as name:
         if snapshot is not None:
             with serving(snapshot, copies=count) as server:
-                hosts = tuple(server.host(f"big-{number:04}") for number in range(1, count + 1))
+                names = (f"big-{number:04}" for number in range(1, count + 1))
+                hosts = tuple(replace(server.host(one), containers=containers) for one in names)
                 return _in_child(plan(hosts), Path(name) / "run")
         with loopback_fleet(Path(name)) as fleet:
             return _in_child(plan(fleet.hosts(count)), Path(name) / "run")

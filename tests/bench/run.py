@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gapline.orchestrator.cli import garbage
+from gapline.orchestrator.inventory.host import Containers
 from gapline.orchestrator.run_log import quiet_unless_logged
 from tests.bench import fan_out, far_away, many_replayed, start_up
 from tests.bench.loopback_fleet import in_own_network
@@ -62,6 +63,7 @@ def run(name: str, options: argparse.Namespace) -> None:
         case "cpu":
             fan_out.marginal_cpu(None)
             fan_out.marginal_cpu(BIG)
+            fan_out.marginal_cpu(BIG, Containers.AUTO)
         case "far":
             far_away.far_away()
         case "rerun":
