@@ -83,6 +83,7 @@ def _on(fact: NumaBalancing) -> Finding:
         settled_by="a decode benchmark with the process bound, alternating kernel.numa_balancing 1 and 0",
         remedy=Remedy(
             now="sysctl -w kernel.numa_balancing=0",
+            commands=("sysctl -w kernel.numa_balancing=0",),
             lasting="echo kernel.numa_balancing=0 > /etc/sysctl.d/90-numa-balancing.conf && sysctl --system; and bind "
             "the engine to the node of its GPUs: numactl --cpunodebind=N --membind=N",
             undo=f"sysctl -w kernel.numa_balancing={fact.value}; rm /etc/sysctl.d/90-numa-balancing.conf",

@@ -28,6 +28,7 @@ class _Commands(click.Group):
         "rerun": ("rerun", "Run agents again and compare with the last run."),
         "replay": ("replay", "Judge a stored snapshot again; no machine needed."),
         "report": ("report", "Write a stored run as HTML or JSON."),
+        "runbook": ("runbook", "Turn a run's remedies into one ordered plan of repair."),
         "agents": ("agents", "List the agents, or everything about one."),
         "explain": ("explain", "Say what a finding code means."),
         "demo": ("demo", "The worked example, over real SSH on loopback; no machine needed."),

@@ -12,7 +12,11 @@ from gapline.orchestrator.cli.auditing import context_of
 from gapline.orchestrator.model.errors import ConfigError
 from gapline.orchestrator.paths import state_path
 from gapline.orchestrator.run_folder import RunFolder, last
+from gapline.orchestrator.yaml_document.faults import did_you_mean
 from gapline.reports import html, json
+from gapline.reports.runbook.markdown import markdown
+from gapline.reports.runbook.plan import runbook
+from gapline.reports.runbook.script import script
 
 
 def report(path: Path | None, form: str, output: Path | None) -> int:
@@ -27,12 +31,24 @@ def report(path: Path | None, form: str, output: Path | None) -> int:
     if form == "terminal":
         tell_answer(run, folder)
         return 0
-    pieces = json.stream(run) if form == "json" else html.stream(run, context_of(run, folder))
-    if output is None:
-        for piece in pieces:
-            click.echo(piece, nl=False)
-        return 0
-    _write(output, pieces)
+    _put(output, json.stream(run) if form == "json" else html.stream(run, context_of(run, folder)))
+    return 0
+
+
+def runbook_of(path: Path | None, target: str | None, form: str, output: Path | None) -> int:
+    """Write the plan of repair to the file, or to standard output.
+
+    Raises:
+        SnapshotError: there is no run, or it is damaged.
+        ConfigError: the run has no such target, or the file cannot be written.
+    """
+    run = folder_of(path).read()
+    known = [one.id for one in run.targets]
+    if target is not None and target not in known:
+        near = did_you_mean(target, known)
+        raise ConfigError(f"the run has no target {target!r}", hint=near or f"It has {', '.join(known)}.")
+    book = runbook(run, target)
+    _put(output, script(book) if form == "sh" else markdown(book))
     return 0
 
 
@@ -41,6 +57,14 @@ def folder_of(path: Path | None) -> RunFolder:
     if path is None:
         return last(state_path())
     return RunFolder(path.parent if path.is_file() else path)
+
+
+def _put(output: Path | None, pieces: Iterable[str]) -> None:
+    if output is not None:
+        _write(output, pieces)
+        return
+    for piece in pieces:
+        click.echo(piece, nl=False)
 
 
 def _write(output: Path, pieces: Iterable[str]) -> None:

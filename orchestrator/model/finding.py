@@ -65,6 +65,7 @@ class Remedy(BaseModel):
     restarts: str  # what must restart for it to apply; "nothing" if nothing
     verify_agent: str  # the agent to run again afterwards
     diff: str = ""  # a unified diff of the file to change, where one file is the cause
+    commands: tuple[str, ...] = ()  # `now` as exact lines for root's shell on the host, where it is that and no choice
 
 
 class Finding(BaseModel):

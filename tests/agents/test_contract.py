@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 
 import pytest
@@ -100,8 +101,17 @@ def test_findings_are_complete(agent: AnyAgent) -> None:
     for finding in found(agent):
         assert finding.evidence, finding.code
         assert finding.remedy.verify_agent in ids
-        told = finding.remedy.model_dump(exclude={"diff"})
+        told = finding.remedy.model_dump(exclude={"diff", "commands"})
         assert [name for name, text in told.items() if not text] == [], finding.code
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_commands_of_remedies_are_shell(agent: AnyAgent) -> None:
+    """They go into a script as they stand: one line each, nothing to fill in, and a shell can read them."""
+    for command in {command for finding in found(agent) for command in finding.remedy.commands}:
+        assert "\n" not in command
+        assert not re.search(r"\b(?:ID|CTID|PID|N)\b", command), command
+        subprocess.run(["sh", "-n"], input=command, check=True, text=True, capture_output=True)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
