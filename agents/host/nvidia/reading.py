@@ -47,7 +47,7 @@ def read(captures: Captures) -> NvidiaDriver:
     modules = captures.have("modules")  # a kernel built without loadable modules has no such file
     return NvidiaDriver(
         pci=nvidia_gpus(pci_gpus(captures.need("pci"))),
-        loaded=_loaded(version) if version else None,
+        loaded=loaded_driver(version) if version else None,
         installed=_installed(captures["installed"]),
         modules=tuple(_modules(modules)) if modules else (),
         char_majors=char_majors(captures.need("devices")),
@@ -56,7 +56,12 @@ def read(captures: Captures) -> NvidiaDriver:
     )
 
 
-def _loaded(capture: Capture) -> LoadedDriver:
+def loaded_driver(capture: Capture) -> LoadedDriver:
+    """What /proc/driver/nvidia/version says.
+
+    Raises:
+        ParseError: another form.
+    """
     line = capture.first()
     match = _VERSION.match(line.text)
     if match is None:
