@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gapline.orchestrator.judged import Judged
 from gapline.orchestrator.layers import layer_entries
+from gapline.orchestrator.model.agent import Agent
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Severity, fingerprint
 from gapline.orchestrator.model.outcome import Found, NotApplicable, Outcome, Passed, Status, Unknown, status
 from gapline.orchestrator.model.outcome import judged as as_outcome
 from gapline.orchestrator.model.problem import Problem, ProblemKind
-from gapline.orchestrator.model.run import Header, OutcomeEntry, ReportedFinding, Run, Summary, TargetEntry
+from gapline.orchestrator.model.run import Header, OutcomeEntry, ReportedFinding, Run, Summary, TargetEntry, Times
+from gapline.orchestrator.model.trait import Trait
 from gapline.orchestrator.model.written_fact import WrittenFact
+from gapline.orchestrator.odd_one_out import AGENT as ODD_ONE_OUT
+from gapline.orchestrator.odd_one_out import odd_ones
 
 FIRST = 5  # how many findings the answer names: as many as a person takes in at once
 _LEFT_ALONE = frozenset({ProblemKind.NOT_RUNNING, ProblemKind.WITHHELD})
@@ -52,19 +56,51 @@ def outcome_entry(judged: Judged, snapshot: int | None) -> OutcomeEntry:
         snapshot=snapshot,
         age=0,
         fact=WrittenFact.of(fact) if fact is not None else None,
-        findings=_reported(judged.target, outcome),
+        findings=_reported(judged.target, outcome.findings) if isinstance(outcome, Found) else (),
+        traits=_traits(judged),
     )
+
+
+def _traits(judged: Judged) -> tuple[Trait, ...]:
+    fact = judged.outcome.fact
+    return judged.agent.traits(fact) if isinstance(judged.agent, Agent) and fact is not None else ()
 
 
 def merge(header: Header, targets: Sequence[TargetEntry], outcomes: Sequence[OutcomeEntry]) -> Run:
-    """The run document. Findings stand worst first within each outcome, outcomes as given."""
+    """The run document. Findings stand worst first within each outcome, outcomes as given.
+
+    Behind them come the hosts that are odd ones out; what earlier merges said of those is dropped.
+    """
+    told = [outcome for outcome in outcomes if outcome.agent != ODD_ONE_OUT.id]
+    every = (*told, *_compared(targets, told))
     return Run(
         run=header,
         targets=tuple(targets),
-        outcomes=tuple(outcomes),
-        layers=layer_entries(targets, outcomes),
-        summary=summarise(header.fail_on, targets, outcomes),
+        outcomes=every,
+        layers=layer_entries(targets, every),
+        summary=summarise(header.fail_on, targets, every),
     )
+
+
+def _compared(targets: Sequence[TargetEntry], outcomes: Sequence[OutcomeEntry]) -> Iterator[OutcomeEntry]:
+    """An outcome for each host that is an odd one out, made when the last answer was there."""
+    last = max((outcome.times.judged or 0.0 for outcome in outcomes if outcome.age == 0), default=0.0)
+    for host, findings in odd_ones(targets, outcomes).items():
+        yield OutcomeEntry(
+            target=host,
+            agent=ODD_ONE_OUT.id,
+            title=ODD_ONE_OUT.title,
+            layer=ODD_ONE_OUT.layer,
+            status=Status.FOUND,
+            reason=_worst(findings),
+            problem=None,
+            unseen=(),
+            times=Times(planned=last, collected=last, judged=last),
+            snapshot=None,
+            age=0,
+            fact=None,
+            findings=_reported(host, findings),
+        )
 
 
 def summarise(fail_on: str, targets: Sequence[TargetEntry], outcomes: Sequence[OutcomeEntry]) -> Summary:
@@ -133,15 +169,13 @@ def _failed(outcome: OutcomeEntry) -> bool:
     return any(problem is not None and problem.kind not in _LEFT_ALONE for problem in problems)
 
 
-def _reported(target: str, outcome: Outcome) -> tuple[ReportedFinding, ...]:
-    if not isinstance(outcome, Found):
-        return ()
+def _reported(target: str, findings: Iterable[Finding]) -> tuple[ReportedFinding, ...]:
     reported = (
         ReportedFinding(
             **{name: getattr(finding, name) for name in Finding.model_fields},
             fingerprint=fingerprint(target, finding.code, finding.subject),
         )
-        for finding in outcome.findings
+        for finding in findings
     )
     return tuple(in_order(reported))
 
@@ -151,13 +185,16 @@ def _reason(outcome: Outcome) -> str:
         case Passed():
             return "everything it looks at was seen, and nothing stands out"
         case Found(findings=findings, unseen=unseen):
-            worst = min(findings, key=lambda finding: finding.severity.rank)
-            more = f" (+{len(findings) - 1} more)" if len(findings) > 1 else ""
-            return f"{worst.title}{more}{_besides(unseen)}"
+            return f"{_worst(findings)}{_besides(unseen)}"
         case NotApplicable(reason=reason):
             return reason
         case Unknown(problem=problem):
             return problem.detail
+
+
+def _worst(findings: Sequence[Finding]) -> str:
+    worst = min(findings, key=lambda finding: finding.severity.rank)
+    return f"{worst.title} (+{len(findings) - 1} more)" if len(findings) > 1 else worst.title
 
 
 def _besides(unseen: tuple[Problem, ...]) -> str:

@@ -11,6 +11,7 @@ from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Fact, Outcome
 from gapline.orchestrator.model.source import Source
+from gapline.orchestrator.model.trait import Trait
 
 
 class Layer(IntEnum):
@@ -29,6 +30,7 @@ class Scope(StrEnum):
     HOST = "host"
     CONTAINER = "container"
     PAIR = "pair"  # a container together with its host
+    FLEET = "fleet"  # all targets of a run beside each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +46,17 @@ class Code:
 F = TypeVar("F", bound=Fact)
 
 
+def _no_traits(_: Fact) -> tuple[Trait, ...]:
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agent(Generic[F]):
     """An agent that reads one target.
 
     `parse` turns captures into the fact and raises nothing but `CollectError` (through `Captures.need`),
-    `ParseError` and `NotApplicableError`. `judge` never raises. Neither touches anything outside its arguments.
+    `ParseError` and `NotApplicableError`. `judge` never raises. `traits` tells what of the fact peers are expected to
+    share; what was not seen is left out. None of them touches anything outside its arguments.
     """
 
     id: str  # "<scope>.<concept>"
@@ -62,6 +69,12 @@ class Agent(Generic[F]):
     judge: Callable[[F, Limits], Outcome]
     codes: tuple[Code, ...]
     limits: tuple[str, ...] = ()  # the names that its playbook entry must set
+    traits: Callable[[F], tuple[Trait, ...]] = _no_traits
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it tells traits."""
+        return self.traits is not _no_traits
 
 
 class Facts:
@@ -94,6 +107,17 @@ class PairAgent:
     wants: tuple[type[Fact], ...] = ()
     limits: tuple[str, ...] = ()
     scope: Scope = field(default=Scope.PAIR, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetAgent:
+    """What compares all targets of a run by the traits that agents tell. Reads nothing, and runs with every merge."""
+
+    id: str
+    title: str
+    layer: Layer
+    codes: tuple[Code, ...]
+    scope: Scope = field(default=Scope.FLEET, init=False)
 
 
 AnyAgent = Agent[Any] | PairAgent

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from gapline.orchestrator.model.finding import Finding
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import Problem
+from gapline.orchestrator.model.trait import Trait
 from gapline.orchestrator.model.written_fact import WrittenFact
 
 SCHEMA: Literal["gapline/run/1"] = "gapline/run/1"
@@ -93,6 +94,7 @@ class OutcomeEntry(_Part):
     age: int  # number of runs merged in since this was collected; 0 is fresh
     fact: WrittenFact | None
     findings: tuple[ReportedFinding, ...]
+    traits: tuple[Trait, ...] = ()  # what is compared with the answers of the same agent about others
 
 
 class Verdict(StrEnum):
