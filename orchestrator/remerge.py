@@ -13,6 +13,7 @@ from gapline.orchestrator.model.finding import Severity
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run, TargetEntry, Times
+from gapline.orchestrator.odd_one_out import AGENT as ODD_ONE_OUT
 
 
 class State(StrEnum):
@@ -105,10 +106,15 @@ def _unanswered(old: OutcomeEntry, problem: Problem | None) -> OutcomeEntry:
     )
 
 
-def changes(old: Run, new: Run) -> Changes:
-    """What became of every finding of the agents that ran again, worst first."""
+def changes(old: Run, new: Run, merged: Run) -> Changes:
+    """What became of every finding of the agents that ran again, and of those that compare their traits; worst first.
+
+    Hosts are compared in the `merged` run only: the fresh part may hold a single one.
+    """
     before = {_key(entry): entry for entry in old.outcomes}
-    found = [change for entry in new.outcomes for change in _of_outcome(before.get(_key(entry)), entry)]
+    told = (entry for entry in new.outcomes if entry.agent != ODD_ONE_OUT.id)
+    found = [change for entry in told for change in _of_outcome(before.get(_key(entry)), entry)]
+    found += _of_comparison(old, new, merged)
     return Changes(
         changes=tuple(sorted(found, key=lambda one: ((one.before or one.after or Severity.INFO).rank, one.code)))
     )
@@ -127,6 +133,36 @@ def _of_outcome(before: OutcomeEntry | None, after: OutcomeEntry) -> Iterator[Ch
             after=new.severity if new else None,
             state=_state(old, new, seen=seen),
         )
+
+
+def _of_comparison(old: Run, new: Run, merged: Run) -> Iterator[Change]:
+    """What is compared by the agents that ran again. A host that did not answer this time is neither odd nor alike."""
+    again = {entry.agent for entry in new.outcomes}
+    unseen = {_key(entry) for entry in new.outcomes if not _all_seen(entry)}
+    was, now = _odd(old, again), _odd(merged, again)
+    for place, finding in {**was, **now}.items():
+        before, after = was.get(place), now.get(place)
+        target, fingerprint = place
+        seen = (target, finding.remedy.verify_agent) not in unseen
+        yield Change(
+            fingerprint=fingerprint,
+            target=target,
+            code=finding.code,
+            before=before.severity if before else None,
+            after=after.severity if after else None,
+            state=_state(before, after, seen=True) if seen else State.UNKNOWN,
+        )
+
+
+def _odd(run: Run, agents: set[str]) -> dict[tuple[str, str], ReportedFinding]:
+    """The findings of the comparison that rest on these agents, by target and fingerprint."""
+    return {
+        (entry.target, finding.fingerprint): finding
+        for entry in run.outcomes
+        if entry.agent == ODD_ONE_OUT.id
+        for finding in entry.findings
+        if finding.remedy.verify_agent in agents
+    }
 
 
 def _state(old: ReportedFinding | None, new: ReportedFinding | None, *, seen: bool) -> State:

@@ -14,6 +14,7 @@ from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Status
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.run import OutcomeEntry, ReportedFinding, Run
+from gapline.orchestrator.odd_one_out import AGENT as ODD_ONE_OUT
 from gapline.orchestrator.run_folder import RunFolder
 from gapline.reports.visible import clipped, visible
 
@@ -36,12 +37,17 @@ def answer(run: Run) -> Iterator[Text]:
         yield Text("worked example, synthetic data", "bold yellow")
     located = {finding.fingerprint: (entry, finding) for entry in run.outcomes for finding in entry.findings}
     ordered = in_order(finding for _, finding in located.values() if not finding.waived)
+    odd = [finding for finding in ordered[_MOST:] if located[finding.fingerprint][0].agent == ODD_ONE_OUT.id][:_MOST]
     for finding in ordered[:_MOST]:
         yield from _finding(*located[finding.fingerprint])
     if not ordered:
         yield Text("no findings", "green" if run.summary.exit_code == 0 else "yellow")
-    if len(ordered) > _MOST:
-        yield Text(f"… and {len(ordered) - _MOST} more in the report", "dim")
+    if len(ordered) > _MOST + len(odd):
+        yield Text(f"… and {len(ordered) - _MOST - len(odd)} more in the report", "dim")
+    if odd:
+        yield Text("\nodd one out", "bold")
+        for finding in odd:
+            yield from _finding(*located[finding.fingerprint])
     yield Text()
     yield from _layers(run)
     yield from _unseen(run)

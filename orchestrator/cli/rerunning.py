@@ -55,8 +55,9 @@ def rerun_into(folder: RunFolder, old: Run, plan: Plan, ways: Ways = routes) -> 
     """Run the plan and merge it into the folder's run; what changed, and the fresh part alone."""
     fresh = collect(plan, folder, synthetic=old.run.synthetic, ways=ways)
     new = with_unanswered(old, fresh, lambda entry: _is_asked(plan, entry))
-    write(remerge(old, new), folder)
-    return changes(old, new), new
+    merged = remerge(old, new)
+    write(merged, folder)
+    return changes(old, new, merged), new
 
 
 def rerun_plan(

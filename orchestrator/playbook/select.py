@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from gapline.orchestrator.model.agent import AnyAgent
+from gapline.orchestrator.model.agent import Agent, AnyAgent
 from gapline.orchestrator.model.errors import PlanError
+from gapline.orchestrator.odd_one_out import AGENT as ODD_ONE_OUT
 from gapline.orchestrator.playbook.playbook import Playbook
 from gapline.orchestrator.yaml_document.faults import did_you_mean
 
@@ -17,7 +18,8 @@ def select_agents(playbook: Playbook, agents: Sequence[AnyAgent], ids: Sequence[
     """The agents to run, in the order of `agents`.
 
     Without ids these are the playbook's. An id runs its agent whatever the level and even where the playbook has
-    it disabled; a pattern such as ``host.*`` picks from the agents that the playbook runs.
+    it disabled; a pattern such as ``host.*`` picks from the agents that the playbook runs. The comparison of hosts
+    stands for the playbook's agents whose facts it compares.
 
     Raises:
         PlanError: an id or pattern fits no agent, or the agent needs limits that the playbook does not set.
@@ -28,9 +30,26 @@ def select_agents(playbook: Playbook, agents: Sequence[AnyAgent], ids: Sequence[
     for id_ in ids:
         if _WILD & set(id_):
             wanted.update(_matching(playbook, agents, id_))
+        elif id_ == ODD_ONE_OUT.id:
+            wanted.update(_compared(playbook, agents))
         else:
             wanted.add(_named(playbook, agents, id_))
     return tuple(agent for agent in agents if agent.id in wanted)
+
+
+def compared(agents: Iterable[AnyAgent]) -> Iterable[AnyAgent]:
+    """The agents whose facts are compared among hosts and GPUs."""
+    return (agent for agent in agents if isinstance(agent, Agent) and agent.is_compared)
+
+
+def _compared(playbook: Playbook, agents: Sequence[AnyAgent]) -> Iterable[str]:
+    run = [agent.id for agent in compared(agents) if agent.id in playbook.agents]
+    if not run:
+        raise PlanError(
+            f"playbook {playbook.name} runs no agent whose facts are compared",
+            hint=f"See `gapline agents {ODD_ONE_OUT.id}` for those whose facts are.",
+        )
+    return run
 
 
 def _matching(playbook: Playbook, agents: Sequence[AnyAgent], pattern: str) -> Iterable[str]:

@@ -16,7 +16,7 @@ MOOT = {"reason": "no gauge any more"}
 
 def states(old: Run, new: Run) -> dict[str, State]:
     """What became of each code."""
-    return {change.code: change.state for change in changes(old, new).changes}
+    return {change.code: change.state for change in changes(old, new, remerge(old, new)).changes}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_changes_tell_both_severities_worst_first() -> None:
     """Before and after, and None where there was or is no finding."""
     old = run(found(finding("a", Severity.LOW), finding("b", Severity.HIGH)))
     new = run(found(finding("a", Severity.CRITICAL), finding("c", Severity.INFO)))
-    told = [(one.code, one.before, one.after) for one in changes(old, new).changes]
+    told = [(one.code, one.before, one.after) for one in changes(old, new, remerge(old, new)).changes]
     assert told == [
         ("b", Severity.HIGH, None),
         ("a", Severity.LOW, Severity.CRITICAL),
@@ -54,7 +54,8 @@ def test_other_targets_are_other_findings() -> None:
     """The same code on another host is another finding."""
     old = run(found(A), found(A, target="pve2"))
     assert states(old, run(entry())) == {"a": State.FIXED}
-    assert {one.target for one in changes(old, run(entry())).changes} == {"pve1"}
+    new = run(entry())
+    assert {one.target for one in changes(old, new, remerge(old, new)).changes} == {"pve1"}
 
 
 def test_fresh_answers_replace_old_ones_and_the_rest_ages() -> None:

@@ -33,7 +33,7 @@ def test_documents_fit_their_schemas() -> None:
     runs = Draft202012Validator(json.loads(text("run-1")))
     for document in (old, remerge(old, new)):
         runs.validate(json.loads(run_json.text(document)))
-    told = changes(old, new)
+    told = changes(old, new, remerge(old, new))
     Draft202012Validator(json.loads(text("rerun-1"))).validate(json.loads(told.model_dump_json()))
 
 

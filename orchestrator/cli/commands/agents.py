@@ -12,10 +12,9 @@ from gapline.orchestrator.cli.selection import json_option
 @json_option
 def command(*, agent_id: str | None, as_json: bool) -> int:
     """List the agents, or everything about one: what it reads, its limits and the codes of its findings."""
-    from gapline.orchestrator.cli.agent_docs import about, about_all, as_json_text, find, tell
-    from gapline.orchestrator.cli.registry import all_agents
+    from gapline.orchestrator.cli.agent_docs import about, about_all, as_json_text, everyone, find, tell
 
-    agents = all_agents() if agent_id is None else (find(agent_id),)
+    agents = everyone() if agent_id is None else (find(agent_id),)
     if as_json:
         click.echo(as_json_text(agents))
     else:
