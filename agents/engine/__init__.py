@@ -1,0 +1,1 @@
+"""The inference engine as `/proc` and its own log show it, in a container or on the bare host."""
