@@ -52,6 +52,22 @@ class InstalledModule(Fact):
     evidence: Evidence
 
 
+class HostLibrary(Fact):
+    """A file of libnvidia-ml on the host, with the version in its name."""
+
+    path: str
+    version: str
+    evidence: Evidence
+
+
+class ModuleParameter(Fact):
+    """A parameter of the loaded module."""
+
+    name: str
+    value: str
+    evidence: Evidence
+
+
 class NvidiaDriver(Fact):
     """The driver, its majors, nodes and GPUs, and the GPUs that the bus shows."""
 
@@ -62,6 +78,10 @@ class NvidiaDriver(Fact):
     nodes: tuple[DeviceNode, ...]  # /dev/nvidia* and /dev/nvidia-caps/*, links not followed
     gpus: tuple[DriverGpu, ...]  # by the driver
     pci: tuple[PciGpu, ...]  # by the bus: NVIDIA's, without those that belong to virtual machines
+    libraries: tuple[HostLibrary, ...]  # the driver's user space on the host; empty where there is none
+    switches: tuple[Evidence, ...]  # the NVSwitches that the driver lists
+    services: tuple[str, ...]  # those of NVIDIA's services that run under systemd: "nvidia-persistenced"
+    parameters: tuple[ModuleParameter, ...]
 
     @property
     def version(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gapline.agents.host.nvidia.fact import DriverGpu, NvidiaDriver
 from gapline.agents.host.pci_gpu import PciGpu, address
@@ -26,14 +26,17 @@ CODES = (
 )
 
 
-def gpu_findings(fact: NvidiaDriver) -> tuple[Finding, ...]:
-    """Nothing where the driver is not loaded; a GPU that nouveau holds is a finding of its own."""
+def gpu_findings(fact: NvidiaDriver, strangers: Sequence[PciGpu]) -> tuple[Finding, ...]:
+    """Nothing where the driver is not loaded; GPUs that nouveau holds, and those that the loaded flavour cannot drive,
+    are findings of their own: their hardware is not at fault.
+    """
     if fact.loaded is None:
         return ()
     on_bus = {address(gpu.bus_id): gpu for gpu in fact.pci}
+    others = [gpu for gpu in fact.pci if gpu.driver != "nouveau" and gpu not in strangers]
     driven = {address(gpu.bus_id): gpu for gpu in fact.gpus}
     return (
-        *(_undriven(gpu, fact) for key, gpu in on_bus.items() if key not in driven and gpu.driver != "nouveau"),
+        *(_undriven(gpu, fact) for gpu in others if address(gpu.bus_id) not in driven),
         *(_gone(gpu) for key, gpu in driven.items() if key not in on_bus),
         *_excluded(fact),
     )

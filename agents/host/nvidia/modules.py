@@ -1,14 +1,12 @@
-"""Judgements on the kernel modules: loaded, the right ones, and the same as on disk."""
+"""Judgements on the kernel modules: loaded, not in each other's way, and the same as on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.host.nvidia.fact import Flavour, InstalledModule, NvidiaDriver
-from gapline.agents.host.pci_gpu import PciGpu
+from gapline.agents.host.nvidia.fact import InstalledModule, NvidiaDriver
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
-from gapline.orchestrator.model.limit import Limits
 
 _VERIFY = "host.nvidia_driver"
 _LOAD_AT_BOOT = "List nvidia and nvidia_uvm in /etc/modules-load.d/nvidia.conf, so that both are loaded at boot."
@@ -26,13 +24,6 @@ CODES = (
         meaning="nouveau and the NVIDIA driver cannot hold the same GPU; whichever bound first keeps it.",
     ),
     Code(
-        code="nvidia.wrong_flavour",
-        title="The proprietary kernel module cannot drive this GPU",
-        meaning="NVIDIA supports Blackwell by the open kernel modules only: the proprietary ones load, but initialise "
-        "no such GPU, and nvidia-smi shows no devices (NVIDIA, 'NVIDIA Transitions Fully Towards Open-Source GPU "
-        "Kernel Modules', July 2024). The generation is inferred from the PCI device id.",
-    ),
-    Code(
         code="nvidia.loaded_not_installed",
         title="Another driver version is loaded than the one on disk",
         meaning="The packages were upgraded and the old module still runs. New processes load the new user-space "
@@ -41,9 +32,9 @@ CODES = (
 )
 
 
-def module_findings(fact: NvidiaDriver, limits: Limits) -> tuple[Finding, ...]:
+def module_findings(fact: NvidiaDriver) -> tuple[Finding, ...]:
     """What is wrong with the modules themselves."""
-    return (*_missing(fact), *_nouveau(fact), *_flavour(fact, limits), *_outdated(fact))
+    return (*_missing(fact), *_nouveau(fact), *_outdated(fact))
 
 
 def _missing(fact: NvidiaDriver) -> Iterator[Finding]:
@@ -134,47 +125,6 @@ def _nouveau(fact: NvidiaDriver) -> Iterator[Finding]:
             verify_agent=_VERIFY,
         ),
     )
-
-
-def _flavour(fact: NvidiaDriver, limits: Limits) -> Iterator[Finding]:
-    if fact.loaded is None or fact.loaded.flavour is Flavour.OPEN:
-        return
-    limit = limits["open_only_devices"]
-    affected = tuple(gpu for gpu in fact.pci if _within(gpu, limits.words("open_only_devices")))
-    if not affected:
-        return
-    yield Finding(
-        code="nvidia.wrong_flavour",
-        subject="nvidia",
-        severity=Severity.CRITICAL,
-        title="The proprietary kernel module is loaded, but Blackwell needs the open one",
-        observed=f"{fact.loaded.flavour} {fact.loaded.version} with {', '.join(_named(gpu) for gpu in affected)}",
-        expected=f"the open kernel module for the device ids {limit.value}",
-        effect=Effect.DOCUMENTED,
-        confidence=Confidence.INFERRED,
-        evidence=(fact.loaded.evidence, *(gpu.evidence for gpu in affected)),
-        origin=limit.origin,
-        remedy=Remedy(
-            now=f"Install the open flavour of {fact.loaded.version} (nvidia-open, nvidia-kernel-open-dkms, or the .run "
-            "file with -M open), stop all GPU users, then reload: modprobe -r nvidia_uvm nvidia && modprobe nvidia",
-            lasting="Keep the open package and remove the proprietary one, so that no upgrade brings it back.",
-            undo="Install the proprietary flavour again.",
-            cost="All GPU work stops while the module is exchanged.",
-            risk=Risk.R3,
-            restarts="every GPU container; the host where the module cannot be removed",
-            verify_agent=_VERIFY,
-        ),
-    )
-
-
-def _within(gpu: PciGpu, ranges: tuple[str, ...]) -> bool:
-    """Whether the device id lies in one of the ranges ``2b80-2dff``."""
-    bounds = (tuple(int(end, 16) for end in text.split("-")) for text in ranges)
-    return any(low <= int(gpu.device, 16) <= high for low, high in bounds)
-
-
-def _named(gpu: PciGpu) -> str:
-    return f"{gpu.bus_id} (10de:{gpu.device[2:]})"
 
 
 def _outdated(fact: NvidiaDriver) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gapline.agents.char_major import char_majors
 from gapline.agents.device_node import device_nodes
+from gapline.agents.host.nvidia.fabric import SERVICES, SWITCHES
 from gapline.agents.host.nvidia.fact import (
     DriverGpu,
     Flavour,
@@ -15,6 +16,8 @@ from gapline.agents.host.nvidia.fact import (
     LoadedDriver,
     NvidiaDriver,
 )
+from gapline.agents.host.nvidia.libraries import LIBRARIES, host_libraries
+from gapline.agents.host.nvidia.parameters import PARAMETERS, module_parameters
 from gapline.agents.host.pci_gpu import PCI_GPUS, nvidia_gpus, pci_gpus
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import ParseError
@@ -30,6 +33,10 @@ SOURCES: dict[str, Source] = {
     "nodes": Stat("/dev/nvidia* /dev/nvidia-caps/*"),
     "gpus": Glob("/proc/driver/nvidia/gpus/*/information"),
     "installed": Command(("modinfo", "-F", "version", "nvidia"), package="kmod"),
+    "libraries": LIBRARIES,
+    "switches": SWITCHES,
+    "services": SERVICES,
+    "parameters": PARAMETERS,
 }
 
 
@@ -45,6 +52,8 @@ def read(captures: Captures) -> NvidiaDriver:
     nodes = captures.have("nodes")
     gpus = captures.have("gpus")
     modules = captures.have("modules")  # a kernel built without loadable modules has no such file
+    libraries, parameters = captures.have("libraries"), captures.have("parameters")
+    switches, services = captures.have("switches"), captures.have("services")
     return NvidiaDriver(
         pci=nvidia_gpus(pci_gpus(captures.need("pci"))),
         loaded=loaded_driver(version) if version else None,
@@ -53,6 +62,10 @@ def read(captures: Captures) -> NvidiaDriver:
         char_majors=char_majors(captures.need("devices")),
         nodes=device_nodes(nodes) if nodes else (),
         gpus=tuple(_gpu(lines) for lines in gpus.files().values()) if gpus else (),
+        libraries=tuple(host_libraries(libraries)) if libraries else (),
+        switches=tuple(line.evidence for line in switches.lines()) if switches else (),
+        services=tuple(_running(services)) if services else (),
+        parameters=tuple(module_parameters(parameters)) if parameters else (),
     )
 
 
@@ -77,6 +90,11 @@ def _modules(capture: Capture) -> Iterator[KernelModule]:
             raise ParseError(line.evidence, "a module's name and size")
         if name.startswith(("nvidia", "nouveau")):
             yield KernelModule(name=name, evidence=line.evidence)
+
+
+def _running(capture: Capture) -> Iterator[str]:
+    """A service without processes has an empty file, which does not appear."""
+    yield from dict.fromkeys(path.split("/")[-2].removesuffix(".service") for path in capture.files())
 
 
 def _installed(capture: Capture) -> InstalledModule | Problem:
