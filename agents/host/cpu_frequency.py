@@ -10,6 +10,7 @@ from gapline.agents.host.cpu.fact import CpuFrequency
 from gapline.agents.host.cpu.governor import CODES as GOVERNOR_CODES
 from gapline.agents.host.cpu.governor import governor_findings
 from gapline.agents.host.cpu.reading import SOURCES, read
+from gapline.agents.host.cpu.traits import traits
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import NotApplicable, Outcome, Unknown, judged
@@ -54,4 +55,5 @@ AGENT = Agent(
         "active_mode_since",
         "server_default_since",
     ),
+    traits=traits,
 )

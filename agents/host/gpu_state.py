@@ -10,6 +10,7 @@ from gapline.agents.host.smi.mode import mode_findings
 from gapline.agents.host.smi.reading import SOURCES, read
 from gapline.agents.host.smi.speed import CODES as SPEED_CODES
 from gapline.agents.host.smi.speed import speed_findings
+from gapline.agents.host.smi.traits import traits
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
@@ -41,4 +42,5 @@ AGENT = Agent(
         "slowed_down_seconds",
         "least_margin_c",
     ),
+    traits=traits,
 )

@@ -13,6 +13,7 @@ from gapline.agents.host.kernel_state.reading import SOURCES, read
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
+from gapline.orchestrator.model.trait import Trait
 
 __all__ = ["AGENT", "Kernel"]
 
@@ -21,6 +22,11 @@ def judge(fact: Kernel, limits: Limits) -> Outcome:
     """A file that could not be worked out may ask for more than was seen."""
     findings = (*not_in_force(fact.boot), *without_effect(fact), *ignored(fact), *condition(fact, limits))
     return judged(fact, findings, unread(fact.boot))
+
+
+def traits(fact: Kernel) -> tuple[Trait, ...]:
+    """What runs."""
+    return (Trait(name="kernel release", value=fact.release, evidence=fact.evidence),)
 
 
 AGENT = Agent(
@@ -34,4 +40,5 @@ AGENT = Agent(
     judge=judge,
     codes=(*ASKED_CODES, *EFFECT_CODES, *CONDITION_CODES),
     limits=("active_mode_since", "server_default_since"),
+    traits=traits,
 )

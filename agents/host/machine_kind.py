@@ -43,6 +43,7 @@ class Machine(Fact):
     container: Setting | None  # this "host" is itself a container: its manager's name
     evidence: tuple[Evidence, ...]
     firmware: dict[str, str]  # DMI by name: "sys_vendor", "product_name", "bios_version"
+    bios: Setting | None  # version and date of the firmware; the line is that of the version
     wsl_node: bool  # /dev/dxg, through which WSL reaches the GPU
 
     @property
@@ -70,6 +71,7 @@ def read(captures: Captures) -> Machine:
         container=marked.get(_CONTAINER) or _by_node(nodes, found),
         evidence=(release.evidence,) if wsl else evidence,
         firmware={path.rpartition("/")[2]: one.value for path, one in firmware.items()},
+        bios=_bios(firmware),
         wsl_node="/dev/dxg" in found,
     )
 
@@ -93,6 +95,14 @@ def _kind(
     model = " ".join(one.value for path, one in firmware.items() if path.endswith(("/sys_vendor", "/product_name")))
     guest = re.search(r"QEMU|KVM|VMware|Virtual Machine|VirtualBox|Xen|Parallels|Amazon EC2(?!.*\.metal)", model)
     return (Kind.GUEST if guest else Kind.BARE), said
+
+
+def _bios(firmware: dict[str, Setting]) -> Setting | None:
+    version, date = (firmware.get(f"{_DMI}/bios_{name}") for name in ("version", "date"))
+    if version is None or not version.value:
+        return None
+    told = f"{version.value} of {date.value}" if date and date.value else version.value
+    return Setting(value=told, evidence=version.evidence)
 
 
 def _by_node(nodes: Capture | None, found: set[str]) -> Setting | None:

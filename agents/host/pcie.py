@@ -8,6 +8,7 @@ from gapline.agents.host.pci_express.links import link_findings, unseen_links
 from gapline.agents.host.pci_express.packets import CODES as PACKET_CODES
 from gapline.agents.host.pci_express.packets import packet_findings
 from gapline.agents.host.pci_express.reading import SOURCES, read
+from gapline.agents.host.pci_express.traits import traits
 from gapline.agents.host.pci_express.window import CODES as WINDOW_CODES
 from gapline.agents.host.pci_express.window import window_findings
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
@@ -34,4 +35,5 @@ AGENT = Agent(
     judge=judge,
     codes=(*LINK_CODES, *WINDOW_CODES, *PACKET_CODES),
     limits=("working_states", "working_percent", "small_window_mib", "read_request_bytes"),
+    traits=traits,
 )

@@ -10,6 +10,7 @@ from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Reme
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
 from gapline.orchestrator.model.problem import Problem, ProblemKind
+from gapline.orchestrator.model.trait import Trait
 
 __all__ = ["AGENT", "Machine"]
 
@@ -90,6 +91,13 @@ def _unseen(fact: Machine) -> tuple[Problem, ...]:
     return (Problem(kind=ProblemKind.MISSING, detail=detail, hint="systemd-detect-virt --vm may know more."),)
 
 
+def traits(fact: Machine) -> tuple[Trait, ...]:
+    """The firmware, among machines of one model. That of a guest is its hypervisor's."""
+    if fact.bios is None or fact.kind is not Kind.BARE or not fact.model:
+        return ()
+    return (Trait(name="BIOS version", value=fact.bios.value, among=fact.model, evidence=fact.bios.evidence),)
+
+
 AGENT = Agent(
     id="host.virtualization",
     title="Bare metal or virtual",
@@ -100,4 +108,5 @@ AGENT = Agent(
     parse=read,
     judge=judge,
     codes=_CODES,
+    traits=traits,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from gapline.agents.host.cpu.fact import Setting
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Fact
 from gapline.orchestrator.model.problem import Problem
@@ -132,6 +133,7 @@ class GpuState(Fact):
     link: SmiLink
     processes: tuple[GpuProcessEntry, ...]
     evidence: Evidence
+    settings: dict[str, Setting]  # as nvidia-smi writes them: what is compared among GPUs of one model
     modes: tuple[Evidence, ...]  # persistence, compute mode, MIG, minor number, recovery action
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from gapline.agents.host.cpu.fact import Setting
 from gapline.agents.host.smi.document import Element
 from gapline.agents.host.smi.fact import (
     Clocks,
@@ -68,6 +69,7 @@ def gpu_state(gpu: Element, index: int) -> GpuState:
         link=_link(gpu),
         processes=tuple(_process(one) for one in gpu.all("processes", "process_info")[:MAX_PROCESSES]),
         evidence=gpu.evidence,
+        settings=_settings(gpu),
         modes=_lines(
             gpu.find("persistence_mode"),
             gpu.find("compute_mode"),
@@ -77,6 +79,21 @@ def gpu_state(gpu: Element, index: int) -> GpuState:
             gpu.find("gpu_reset_status", "reset_required"),
         ),
     )
+
+
+def _settings(gpu: Element) -> dict[str, Setting]:
+    elements = {
+        "VBIOS": gpu.find("vbios_version"),
+        "power limit": _power_limit(gpu),
+        "ECC": gpu.find("ecc_mode", "current_ecc"),
+        "persistence mode": gpu.find("persistence_mode"),
+        "application clock": gpu.find("applications_clocks", "graphics_clock"),
+    }
+    return {
+        name: Setting(value=text, evidence=element.evidence)
+        for name, element in elements.items()
+        if element is not None and (text := words(element))
+    }
 
 
 def _silent(gpu: Element) -> bool:
@@ -138,9 +155,8 @@ def _named(element: Element) -> Iterable[Reason]:
 
 
 def _power(gpu: Element) -> Power:
-    """`power_readings` until 530, with the limit in force as `enforced_power_limit`; `gpu_power_readings` since."""
-    now = gpu.find("gpu_power_readings") or gpu.find("power_readings") or gpu
-    limit = now.find("current_power_limit") or now.find("enforced_power_limit")
+    """In watts, whatever it is written in."""
+    now, limit = _power_readings(gpu), _power_limit(gpu)
     default = now.find("default_power_limit")
     draws = [now.find(f"{kind}power_draw") for kind in ("instant_", "average_", "")]
     return Power(
@@ -151,6 +167,17 @@ def _power(gpu: Element) -> Power:
         max_limit_w=quantity(now.find("max_power_limit"), "W"),
         evidence=_lines(limit, default),
     )
+
+
+def _power_readings(gpu: Element) -> Element:
+    """`power_readings` until 530, `gpu_power_readings` since."""
+    return gpu.find("gpu_power_readings") or gpu.find("power_readings") or gpu
+
+
+def _power_limit(gpu: Element) -> Element | None:
+    """The limit in force, which was `enforced_power_limit` until 530."""
+    now = _power_readings(gpu)
+    return now.find("current_power_limit") or now.find("enforced_power_limit")
 
 
 def _temperature(gpu: Element) -> Temperature:
