@@ -1,4 +1,4 @@
-"""The worked example: one host audited over real SSH on loopback, and one agent again after the repair."""
+"""The worked example: its hosts audited over real SSH on loopback, and one agent again after the repair of one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from gapline.orchestrator.cli.selection import Selection, plan_of
 from gapline.orchestrator.demo import FLEET, REPAIRED
 from gapline.orchestrator.model.run import Run
 from gapline.orchestrator.run_folder import RunFolder, make
+from gapline.orchestrator.snapshot import read
 from gapline.orchestrator.transport.ssh.dialer import Dialer
 from gapline.orchestrator.transport.ssh.replay_process import serving
 from gapline.orchestrator.transport.ssh.settings import SshSettings
@@ -25,7 +26,7 @@ from gapline.reports import json
 from gapline.reports.visible import visible
 
 _HOST, _CONTAINER, _AGENT = "pve-b", "pve-b/129", "pair.device_chain"
-_EVERYTHING = Selection(targets=(_HOST,), fleet=None)
+_EVERYTHING = Selection(targets=(), fleet=None)
 
 
 def demonstrate(directory: Path | None, *, as_json: bool) -> int:
@@ -51,9 +52,11 @@ def demonstrate(directory: Path | None, *, as_json: bool) -> int:
 
 
 def audit_fleet(folder: RunFolder, fleet: Path = FLEET) -> Run:
-    """Audit the example's host as it is in the morning, and write run and report."""
+    """Audit the example's hosts as they are in the morning, and write run and report."""
+    names = (target for target in read(fleet).targets if "/" not in target)
     with serving(fleet) as server:
-        run = collect(plan_of(_EVERYTHING, (server.host(_HOST),)), folder, synthetic=True, ways=loopback)
+        hosts = tuple(server.host(name) for name in names)
+        run = collect(plan_of(_EVERYTHING, hosts), folder, synthetic=True, ways=loopback)
     write(run, folder)
     return run
 

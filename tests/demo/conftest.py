@@ -9,7 +9,7 @@ import pytest
 
 from gapline.orchestrator.cli.demonstrating import audit_fleet
 from gapline.orchestrator.model.run import Run
-from gapline.orchestrator.run_folder import make
+from gapline.orchestrator.run_folder import RunFolder, make
 from tests.demo.fleet import Fleet
 
 Audit = Callable[[Fleet], Run]
@@ -23,9 +23,29 @@ def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
+@pytest.fixture(scope="session")
+def morning(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """The audit of all three hosts that morning, over real SSH."""
+    folder = make(tmp_path_factory.mktemp("morning") / "run")
+    audit_fleet(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(morning: RunFolder) -> Run:
+    """What it found, as it was written."""
+    return morning.read()
+
+
+@pytest.fixture(scope="session")
+def report(morning: RunFolder) -> Path:
+    """Its report."""
+    return morning.report
+
+
 @pytest.fixture
 def fleet(tmp_path: Path) -> Fleet:
-    """A copy of the worked example."""
+    """A copy of pve-b."""
     return Fleet(tmp_path / "fleet")
 
 

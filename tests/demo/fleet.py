@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,11 +12,14 @@ from gapline.orchestrator.demo import FLEET
 
 
 class Fleet:
-    """A copy that a test edits as bytes, as a person would with the files at hand."""
+    """A copy of one host that a test edits as bytes, as a person would with the files at hand."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, host: str = "pve-b") -> None:
         self.path = path
-        shutil.copytree(FLEET, path)
+        shutil.copytree(FLEET / host, path / host)
+        manifest = json.loads((FLEET / "manifest.json").read_text())
+        manifest["targets"] = [target for target in manifest["targets"] if target.partition("/")[0] == host]
+        (path / "manifest.json").write_text(json.dumps(manifest))
 
     def replace(self, old: str, new: str, *, only: str = "*") -> None:
         """Put other bytes in the place of some, in all files of a name; they must be there."""
@@ -37,6 +42,13 @@ class Fleet:
         for file in self._files("*.txt"):
             kept = [line for line in file.read_text().splitlines(keepends=True) if not _holds(line, words)]
             file.write_text("".join(kept))
+
+    def take_out(self, *bus_ids: str) -> None:
+        """Remove GPUs: their elements in nvidia-smi's XML, and every line that names one of them."""
+        elements = re.compile(rf'\t<gpu id="0000(?:{"|".join(bus_ids)})">.*?</gpu>\n', re.DOTALL)
+        for file in self._files("*.txt"):
+            file.write_text(elements.sub("", file.read_text()))
+        self.drop(*bus_ids)
 
     def _files(self, name: str) -> list[Path]:
         return [file for file in self.path.rglob(name) if file.is_file()]

@@ -21,6 +21,11 @@ def outcome(run: Run, target: str, agent: str) -> OutcomeEntry:
     return next(entry for entry in run.outcomes if (entry.target, entry.agent) == (target, agent))
 
 
+def of_host(run: Run, host: str) -> list[OutcomeEntry]:
+    """What all agents said about a host and its containers."""
+    return [entry for entry in run.outcomes if entry.target.partition("/")[0] == host]
+
+
 def fact(run: Run, target: str, agent: str) -> str:
     """An agent's fact as it goes into the run."""
     return outcome(run, target, agent).model_dump_json(include={"fact"})
