@@ -43,7 +43,7 @@ def codes(area: str) -> tuple[Code, ...]:
             code=f"{area}.no_native_kernel",
             title="The engine computes a quantised model in a wider format",
             meaning="vLLM then only stores weights in 4 or 8 bits and multiplies in 16 (Marlin). That is right on "
-            "GPUs without such units; on others the kernels were not built for them, or only the weights are quantised.",
+            "GPUs without such units; on others the kernels were not built for them, or just the weights are so.",
         ),
     )
 
