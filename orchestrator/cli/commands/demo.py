@@ -13,7 +13,7 @@ from gapline.orchestrator.cli.selection import json_option
 @click.argument("directory", required=False, metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False))
 @json_option
 def command(*, directory: Path | None, as_json: bool) -> int:
-    """Show the worked example: a real audit over SSH of an invented host.
+    """Show the worked example: a real audit over SSH of three invented hosts.
 
     A server on this machine's loopback answers from recorded captures; collector, agents, merger and report are the
     ones of every audit. Nothing else is contacted, and your SSH keys and settings are not used. Writes run.json and
