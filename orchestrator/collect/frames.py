@@ -77,6 +77,10 @@ class Frames:
         """What has arrived for items that are not complete."""
         return {number: record.frame() for number, record in self._records.items()}
 
+    def is_within(self, number: int) -> bool:
+        """Whether an item is a script within."""
+        return number in self._inner
+
     def data(self, side: _Side, piece: bytes) -> None:
         """A piece of data in a stream: of the open item, or noise."""
         record = side.record
@@ -142,11 +146,12 @@ class Frames:
 class _Side:
     """One stream: finds the markers in pieces of any size."""
 
-    __slots__ = ("_frames", "_mark", "_rest", "complaints", "ended", "noise", "record", "seen", "stream")
+    __slots__ = ("_frames", "_given", "_mark", "_rest", "complaints", "ended", "noise", "record", "seen", "stream")
 
     def __init__(self, nonce: str, stream: Stream, frames: Frames) -> None:
         self.stream, self._frames, self._mark = stream, frames, f"\n@{nonce} ".encode()
         self._rest = b""
+        self._given = 0  # bytes at its beginning that were passed on already
         self.ended = False
         self.complaints = False  # what comes belongs to standard error
         self.record: _Record | None = None
@@ -160,7 +165,7 @@ class _Side:
             end = data.find(b"\n", head, head + MARKER_LENGTH)
             if end < 0 and len(data) < head + MARKER_LENGTH:
                 self._emit(data, start, at)
-                self._rest = data[at:]
+                self._keep(data, at)
                 return
             if end < 0:  # no marker is that long
                 self._emit(data, start, at + 1)
@@ -169,7 +174,18 @@ class _Side:
                 start = self._line(data, start, at, end)
         keep = self._possible_mark(data, start)
         self._emit(data, start, keep)
-        self._rest = data[keep:]
+        self._keep(data, keep)
+
+    def _keep(self, data: bytes, start: int) -> None:
+        """Hold back what may be the beginning of a marker. A script within waits for the line feed that ends one of its
+        own: it gets that at once, and not again.
+        """
+        self._rest, given = data[start:], max(0, self._given - start)
+        if self._rest == b"\n" and not given and self.record is not None and self._frames.is_within(self.record.number):
+            self._given = 0
+            self._emit(self._rest, 0, 1)
+            given = 1
+        self._given = given
 
     def _line(self, data: bytes, start: int, at: int, end: int) -> int:
         """Handle a marker-like line; where to go on. Its line feed can begin the next marker if it is data."""
@@ -185,6 +201,7 @@ class _Side:
         return at if at >= 0 and self._mark.startswith(data[at:]) else len(data)
 
     def _emit(self, data: bytes, start: int, end: int) -> None:
+        start = max(start, self._given)
         if end > start:
             self._frames.data(self, data[start:end])
 

@@ -146,3 +146,36 @@ def test_nonsense_times_are_zero() -> None:
     out = [framed(n, b"", tail) for n, tail in enumerate(tails)]
     done, _ = parse(out, [], dict.fromkeys(range(len(tails)), 1))
     assert [frame.seconds for frame in done] == [0.0] * len(tails)
+
+
+def test_standard_error_within_standard_output() -> None:
+    """What stands behind the marker s was said on standard error; it counts once, and for the open item only."""
+    other = MARK + b"s 1\n"
+    done, _ = parse([framed(0, b"out\n" + other + MARK + b"s 0\n" + b"err\n" + MARK + b"s 0\n", b" 1 1 1 q")], [])
+    assert done == [Frame(0, b"out\n" + other, b"err\n" + MARK + b"s 0\n", "1", 0.0, truncated=False)]
+    assert parse([framed(0, MARK + b"s 0\nerr", b" 1 1 1 q")], [])[0][0].err == b"err"
+
+
+@given(cuts=st.lists(st.integers(0, 10_000), max_size=30))
+def test_script_within_is_heard_at_once(cuts: list[int]) -> None:
+    """However the stream is cut: what has begun inside is known as soon as its marker has come, and nothing twice."""
+    other = b"\n@" + INNER.encode() + b" "
+    inside = [
+        other + b"b 5\n",
+        b"\n\n@x\n",
+        other + b"e 5 0 1 1 q\n",
+        other + b"b 6\n",
+        b"\n",
+        other + b"e 6 0 1 1 q\n",
+    ]
+    stream = framed(5, b"".join(inside) + other + b"z\n", b" 0 1 9 q")
+    done: list[Frame] = []
+    inner = Frames(INNER, {5: LIMIT, 6: LIMIT}, done.append)
+    outer = Frames(NONCE, {}, done.append, {5: inner})
+    fed = b""
+    for piece in split(stream, cuts):
+        outer.feed(Stream.OUT, piece)
+        fed += piece
+        begun = [n for n in (5, 6) if other + b"b %d\n" % n in fed and other + b"e %d 0 1 1 q\n" % n not in fed]
+        assert ([inner.current] if inner.current is not None else []) == begun
+    assert [(frame.number, frame.out) for frame in done] == [(5, b"\n\n@x\n"), (6, b"\n"), (5, b"")]

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 GPU_NODES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
+SHARED_MEMORY = "tmpfs dev/shm tmpfs rw,nosuid,nodev,mode=1777,create=dir"
+"""Mounted by systemd where that is the init."""
+
 FIRST_UID = 100_000  # where the id map of an unprivileged container starts on its host
 
 
@@ -36,7 +39,7 @@ class LabContainer:
         mounts = tuple(
             ("lxc.mount.entry", f"/dev/{node} dev/{node} none bind,optional,create=file") for node in self.nodes
         )
-        return rules + mounts + self.raw
+        return (*rules, *mounts, ("lxc.mount.entry", SHARED_MEMORY), *self.raw)
 
 
 def proxmox_config(container: LabContainer) -> str:
