@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gapline.agents.host.pci_express.fact import PciExpressPaths
+from gapline.agents.host.pci_express.link_limits import CODES as LIMIT_CODES
+from gapline.agents.host.pci_express.link_limits import limit_findings
 from gapline.agents.host.pci_express.links import CODES as LINK_CODES
 from gapline.agents.host.pci_express.links import link_findings, unseen_links
 from gapline.agents.host.pci_express.packets import CODES as PACKET_CODES
@@ -20,7 +22,8 @@ __all__ = ["AGENT", "PciExpressPaths"]
 
 def judge(fact: PciExpressPaths, limits: Limits) -> Outcome:
     """Links need no root; what the configuration space would have told is unseen without it."""
-    findings = (*link_findings(fact, limits), *window_findings(fact, limits), *packet_findings(fact, limits))
+    links = (*link_findings(fact, limits), *limit_findings(fact))
+    findings = (*links, *window_findings(fact, limits), *packet_findings(fact, limits))
     return judged(fact, findings, (*fact.unseen, *unseen_links(fact)))
 
 
@@ -33,7 +36,7 @@ AGENT = Agent(
     sources=SOURCES,
     parse=read,
     judge=judge,
-    codes=(*LINK_CODES, *WINDOW_CODES, *PACKET_CODES),
+    codes=(*LINK_CODES, *LIMIT_CODES, *WINDOW_CODES, *PACKET_CODES),
     limits=("working_states", "working_percent", "small_window_mib", "read_request_bytes"),
     traits=traits,
 )

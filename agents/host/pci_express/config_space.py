@@ -17,6 +17,7 @@ HEADER_BYTES = 64
 """What the kernel shows to everybody; all beyond needs CAP_SYS_ADMIN."""
 
 SPEEDS_GTS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+_ASPM = {1: "L0s", 2: "L1"}
 _ROW = 16
 _MOST_CAPABILITIES = 48
 _PCI_EXPRESS = 0x10
@@ -25,13 +26,15 @@ _STATUS, _HAS_LIST, _LIST = 0x06, 0x10, 0x34
 
 @dataclass(frozen=True, slots=True)
 class PciExpress:
-    """The fields of the PCI Express capability that matter here, and the row that holds Device Control."""
+    """The fields of the PCI Express capability that matter here, and the rows that hold the controls."""
 
     payload_bytes: int  # MaxPayload in force
     payload_supported_bytes: int
     read_request_bytes: int  # MaxReadReq in force
     target_speed_gts: float | None
+    power_states: tuple[str, ...]  # link states that may be entered to save power: "L0s", "L1"
     control: Evidence
+    link_control: Evidence  # the row that holds Link Control
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,9 @@ class ConfigSpace:
             payload_supported_bytes=128 << (self._u16(at + 0x04) & 7),
             read_request_bytes=128 << (control >> 12 & 7),
             target_speed_gts=SPEEDS_GTS.get(self._u16(at + 0x30) & 0xF),
+            power_states=tuple(name for bit, name in _ASPM.items() if self._u16(at + 0x10) & bit),
             control=self.rows[(at + 0x08) // _ROW].evidence,
+            link_control=self.rows[(at + 0x10) // _ROW].evidence,
         )
 
     def _capability(self, wanted: int) -> int | None:

@@ -20,10 +20,12 @@ class PciExpressDevice(Fact):
     payload_bytes: int | None  # MaxPayload
     payload_supported_bytes: int | None
     read_request_bytes: int | None  # MaxReadReq
-    target_speed_gts: float | None
+    target_speed_gts: float | None  # the highest that the device may choose
+    power_states: tuple[str, ...] | None  # link states that may be entered to save power: "L0s", "L1"
     gone: bool  # its configuration space reads as all ones
     link: Evidence
     control: Evidence | None  # the row of its configuration space with Device Control
+    link_control: Evidence | None
 
 
 class GpuPath(Fact):
@@ -34,7 +36,23 @@ class GpuPath(Fact):
     state: str | None  # performance state P0 … P15 by nvidia-smi, None where it did not say
     busy_percent: int | None  # share of the last second or so in which it computed, by nvidia-smi
     bar1_mib: int  # size of the window to the GPU's memory; 0: not assigned
+    bar1_sizes_mib: tuple[int, ...] | None  # what the GPU can be given by its resizable-BAR capability; None: not seen
     bar1: Evidence
+
+
+class PowerPolicy(Fact):
+    """The kernel's policy for power states of links, by pcie_aspm: "default", "performance", "powersave"."""
+
+    value: str
+    evidence: Evidence
+
+
+class SharedLink(Fact):
+    """A link above which GPUs have the same way to the processor."""
+
+    below: str  # the device at its lower end, which is a switch
+    gpus: tuple[str, ...]
+    demand: float | None  # how many times what it can carry the links of these GPUs could bring; None: not known
 
 
 class PciExpressPaths(Fact):
@@ -42,6 +60,8 @@ class PciExpressPaths(Fact):
 
     gpus: tuple[GpuPath, ...]
     devices: tuple[PciExpressDevice, ...]
+    shared: tuple[SharedLink, ...]
+    power_policy: PowerPolicy | None
     unseen: tuple[Problem, ...]
 
     def device(self, bus_id: str) -> PciExpressDevice:

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gapline.agents.host.pci_express.config_space import ConfigSpace, config_spaces
-from gapline.agents.host.pci_express.fact import GpuPath, PciExpressDevice, PciExpressPaths
+from gapline.agents.host.pci_express.extended import EXTENDED, RESIZABLE_BAR, Extended, extended
+from gapline.agents.host.pci_express.fact import GpuPath, PciExpressDevice, PciExpressPaths, PowerPolicy
+from gapline.agents.host.pci_express.shared import shared_links
 from gapline.agents.host.pci_express.walk import WALK
 from gapline.agents.host.pci_gpu import PCI_GPUS, address, nvidia_gpus, pci_gpus
 from gapline.orchestrator.model.capture import Capture, Captures, Line
-from gapline.orchestrator.model.errors import ParseError
+from gapline.orchestrator.model.errors import CollectError, ParseError
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.problem import Problem, ProblemKind
-from gapline.orchestrator.model.source import Command, Script, Source
+from gapline.orchestrator.model.source import Command, File, Script, Source
 
 _LINKS = """\
 value() { v=; [ -r "$1" ] && read -r v <"$1"; }
@@ -39,10 +41,13 @@ gpu() { :; }
 device() { od -Ax -v -tx1 -N256 "$2/config" | sed "s/^/$1 /"; }
 """
 
+_POLICY = "/sys/module/pcie_aspm/parameters/policy"
 SOURCES: dict[str, Source] = {
     "pci": PCI_GPUS,
     "links": Script(name="pci_links", text=_LINKS + WALK),
     "config": Script(name="pci_config", text=_CONFIG + WALK, root=True),
+    "extended": EXTENDED,
+    "power_policy": File(_POLICY),
     "states": Command(
         ("nvidia-smi", "--query-gpu=pci.bus_id,pstate,utilization.gpu", "--format=csv,noheader,nounits"),
         timeout=20,
@@ -74,7 +79,8 @@ def read(captures: Captures) -> PciExpressPaths:
     absent = next((gpu for gpu in driven if gpu.bus_id not in links.paths), None)
     if absent:
         raise ParseError(captures["links"].first().evidence, f"a line for GPU {absent.bus_id}")
-    gpus = tuple(_gpu(gpu.bus_id, links, states) for gpu in driven)
+    windows = _windows(captures["extended"])
+    gpus = tuple(_gpu(gpu.bus_id, links, states, windows.get(gpu.bus_id)) for gpu in driven)
     config = captures["config"]
     spaces = {} if config.problem else config_spaces(config)
     wanted = dict.fromkeys(bus_id for gpu in gpus for bus_id in gpu.path)
@@ -83,7 +89,10 @@ def read(captures: Captures) -> PciExpressPaths:
         raise ParseError(captures["links"].first().evidence, f"a link line for {unlinked}")
     devices = tuple(_device(links.links[bus_id], spaces.get(bus_id)) for bus_id in wanted)
     unseen = config.problem or _short(config, [spaces.get(bus_id) for bus_id in wanted])
-    return PciExpressPaths(gpus=gpus, devices=devices, unseen=(unseen,) if unseen else ())
+    policy = _policy(captures["power_policy"])
+    shared = tuple(shared_links(gpus, {device.bus_id: device for device in devices}))
+    unseen_parts = (unseen,) if unseen else ()
+    return PciExpressPaths(gpus=gpus, devices=devices, shared=shared, power_policy=policy, unseen=unseen_parts)
 
 
 def gpu_paths(capture: Capture) -> Mapping[str, tuple[str, ...]]:
@@ -116,23 +125,57 @@ def _sorted(capture: Capture) -> _Links:
     return found
 
 
-def _gpu(bus_id: str, links: _Links, states: Mapping[tuple[int, ...], tuple[str, int]]) -> GpuPath:
+def _policy(capture: Capture) -> PowerPolicy | None:
+    """The word in brackets. A kernel without ASPM has no such file."""
+    match = re.search(r"\[([a-z]{1,20})\]", capture.first().text, re.ASCII)
+    return PowerPolicy(value=match[1], evidence=capture.first().evidence) if match else None
+
+
+def _windows(capture: Capture) -> Mapping[str, Extended]:
+    """Only a remark of a finding rests on it, so that it is not seen without root is said nowhere."""
+    try:
+        return {} if capture.problem else extended(capture)
+    except CollectError:
+        return {}
+
+
+def _sizes_mib(space: Extended | None, place: int) -> tuple[int, ...] | None:
+    """The sizes that the capability offers for the window at a place: up to three entries of 8 bytes after its head."""
+    data, _ = space.capabilities.get(RESIZABLE_BAR, (b"", None)) if space else (b"", None)
+    for at in range(4, len(data) - 7, 8):
+        offered, control = int.from_bytes(data[at : at + 4], "little"), data[at + 4]
+        if control & 7 == place:
+            return tuple(1 << power for power in range(28) if offered & 1 << power + 4)
+    return None
+
+
+def _gpu(
+    bus_id: str, links: _Links, states: Mapping[tuple[int, ...], tuple[str, int]], space: Extended | None
+) -> GpuPath:
     line = links.paths[bus_id]
     path = _path(bus_id, line)
-    size, evidence = _bar1(links.bars.get(bus_id, []), line)
+    place, size, evidence = _bar1(links.bars.get(bus_id, []), line)
     state, busy = states.get(address(bus_id), (None, None))
-    return GpuPath(bus_id=bus_id, path=path, state=state, busy_percent=busy, bar1_mib=size >> 20, bar1=evidence)
+    return GpuPath(
+        bus_id=bus_id,
+        path=path,
+        state=state,
+        busy_percent=busy,
+        bar1_mib=size >> 20,
+        bar1_sizes_mib=_sizes_mib(space, place),
+        bar1=evidence,
+    )
 
 
-def _bar1(bars: list[Line], gpu: Line) -> tuple[int, Evidence]:
-    """The size in bytes of the second memory window. A 64-bit window takes two places, so it can stand third."""
+def _bar1(bars: list[Line], gpu: Line) -> tuple[int, int, Evidence]:
+    """Place and size in bytes of the second memory window. A 64-bit window takes two places, so it can stand third."""
     rows = [match for line in bars if (match := _BAR.fullmatch(line.text))]
     if len(rows) <= 2:  # noqa: PLR2004 - the places that a second window can have
         raise ParseError(gpu.evidence, "six bar lines after it")
     place = 2 if int(rows[0][5], 16) & _IS_64_BIT else 1
     start, end, flags = (int(rows[place][number], 16) for number in (3, 4, 5))
     assigned = flags and not flags & _UNSET and end > start
-    return (end - start + 1 if assigned else 0), bars[place].evidence
+    return place, (end - start + 1 if assigned else 0), bars[place].evidence
 
 
 def _device(line: Line, space: ConfigSpace | None) -> PciExpressDevice:
@@ -150,8 +193,10 @@ def _device(line: Line, space: ConfigSpace | None) -> PciExpressDevice:
         payload_supported_bytes=express.payload_supported_bytes if express else None,
         read_request_bytes=express.read_request_bytes if express else None,
         target_speed_gts=express.target_speed_gts if express else None,
+        power_states=express.power_states if express else None,
         gone=space.is_gone if space else False,
         link=line.evidence,
+        link_control=express.link_control if express else None,
         control=express.control if express else (space.rows[0].evidence if space and space.is_gone else None),
     )
 

@@ -58,7 +58,7 @@ def _small(gpu: GpuPath, limits: Limits) -> Finding:
         subject=gpu.bus_id,
         severity=Severity.MEDIUM,
         title=f"GPU {gpu.bus_id} has a BAR1 of {gpu.bar1_mib} MiB",
-        observed=f"{gpu.bar1_mib} MiB",
+        observed=f"{gpu.bar1_mib} MiB; {_offer(gpu)}",
         expected=f"more than {limits.number('small_window_mib'):g} MiB",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
@@ -66,6 +66,16 @@ def _small(gpu: GpuPath, limits: Limits) -> Finding:
         settled_by="a peer-to-peer bandwidth and latency test between two GPUs, with and without resizable BAR",
         remedy=_firmware("nothing without a reboot"),
     )
+
+
+def _offer(gpu: GpuPath) -> str:
+    """What the card can be given decides whether firmware settings help at all."""
+    if gpu.bar1_sizes_mib is None:
+        return "whether the GPU offers a larger one was not seen"
+    largest = max(gpu.bar1_sizes_mib, default=0)
+    if largest <= gpu.bar1_mib:
+        return "the GPU offers no larger one: first a newer VBIOS, or its compute mode (NVIDIA displaymodeselector)"
+    return f"the GPU offers up to {largest} MiB, and the firmware or the kernel did not give it"
 
 
 def _firmware(now: str) -> Remedy:
