@@ -1,0 +1,33 @@
+"""Lists of CPUs or nodes as Linux writes them."""
+
+from __future__ import annotations
+
+import re
+
+from gapline.orchestrator.model.capture import Line
+from gapline.orchestrator.model.errors import ParseError
+
+
+def members(line: Line) -> tuple[int, ...]:
+    """``0-2,64`` as 0, 1, 2, 64; an empty line is an empty list.
+
+    Raises:
+        ParseError: another form, or numbers beyond what Linux can have.
+    """
+    text = line.text.strip()
+    if _LIST.fullmatch(text) is None:
+        raise ParseError(line.evidence, "a list such as 0-63,128-191")
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        start, end = int(first), int(last or first)
+        if not start <= end < _MOST:
+            raise ParseError(line.evidence, "ranges that rise")
+        found.extend(range(start, end + 1))
+    if len(found) > _MOST:
+        raise ParseError(line.evidence, "each CPU once")
+    return tuple(found)
+
+
+_MOST = 8192  # CONFIG_NR_CPUS with MAXSMP (Linux arch/x86/Kconfig)
+_LIST = re.compile(r"(?:[0-9]{1,5}(?:-[0-9]{1,5})?(?:,[0-9]{1,5}(?:-[0-9]{1,5})?)*)?", re.ASCII)
