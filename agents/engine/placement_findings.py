@@ -49,9 +49,9 @@ def _few_cpus(engine: Engine, spare: int, area: str, agent: str) -> Iterator[Fin
     short = []
     for process in engine.cuda:
         group = [one for one in engine.cuda if engine.group(one) == engine.group(process)]
-        gpus = {gpu for one in group for gpu in one.gpus}
-        if process.cpus is not None and gpus and process.cpus < len(gpus) + spare:
-            short.append((process.cpus - len(gpus), process, len(gpus)))
+        held = len({gpu for one in group for gpu in one.gpus})
+        if process.cpus is not None and held and process.cpus < held + spare:
+            short.append((process.cpus - held, process, held))
     for _, process, gpus in sorted(short, key=lambda row: (row[0], row[1].pid))[:1]:
         yield Finding(
             code=f"{area}.few_cpus",
