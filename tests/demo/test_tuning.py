@@ -23,6 +23,7 @@ _UNTUNED = [
     ("pve-a", "idle.deep_states", Severity.MEDIUM, None),
     ("pve-a", "numa.balancing_on", Severity.MEDIUM, None),
     ("pve-a", "next_boot.nodes_not_made", Severity.MEDIUM, None),
+    ("pve-a", "numa.little_free", Severity.INFO, Severity.MEDIUM),
     ("pve-a", "kernel.lacks_feature", Severity.INFO, None),
     ("pve-a", "pcie.read_request", Severity.INFO, None),
     ("pve-a/129", "devices.literal_major", Severity.MEDIUM, None),
