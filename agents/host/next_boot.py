@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gapline.agents.host.reboot.driver_findings import CODES as DRIVER_CODES
+from gapline.agents.host.reboot.driver_findings import driver_findings
 from gapline.agents.host.reboot.fact import NextBoot
 from gapline.agents.host.reboot.module_findings import CODES as MODULE_CODES
 from gapline.agents.host.reboot.module_findings import module_findings, unseen_modules
@@ -18,7 +20,7 @@ __all__ = ["AGENT", "NextBoot"]
 
 def judge(fact: NextBoot, _limits: Limits) -> Outcome:
     """Where the next kernel is not known, it matters only if not all installed kernels have a module."""
-    findings = (*module_findings(fact), *node_findings(fact))
+    findings = (*module_findings(fact), *driver_findings(fact), *node_findings(fact))
     return judged(fact, findings, (*unseen_modules(fact), *unseen_makers(fact)))
 
 
@@ -31,5 +33,5 @@ AGENT = Agent(
     sources=SOURCES,
     parse=read,
     judge=judge,
-    codes=(*MODULE_CODES, *NODE_CODES),
+    codes=(*MODULE_CODES, *DRIVER_CODES, *NODE_CODES),
 )

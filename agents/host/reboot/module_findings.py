@@ -32,12 +32,6 @@ CODES = (
         "DKMS cannot build the driver for the next kernel that an upgrade installs.",
     ),
     Code(
-        code="next_boot.other_driver",
-        title="The next boot loads another driver version",
-        meaning="DKMS has another version for the next kernel than the one that runs. The user-space libraries in "
-        "containers must have the version of the module: what works now can fail with 'API mismatch' after a reboot.",
-    ),
-    Code(
         code="next_boot.choice_missing",
         title="The boot loader is told to boot a kernel that is not there",
         meaning="A pin or GRUB's default names a kernel or an entry that does not exist; the boot loader then takes "
@@ -54,7 +48,15 @@ CODES = (
 
 def module_findings(fact: NextBoot) -> tuple[Finding, ...]:
     """What is known of the next kernel for certain; the rest is in `unseen_modules`."""
-    return (*_no_module(fact), *_failed(fact), *_headers(fact), *_driver(fact), *_missing(fact), *_kernel(fact))
+    return (
+        *_no_module(fact),
+        *_failed(fact),
+        *_headers(fact),
+        *_driver(fact),
+        *_several(fact),
+        *_missing(fact),
+        *_kernel(fact),
+    )
 
 
 def unseen_modules(fact: NextBoot) -> Iterator[Problem]:
@@ -184,35 +186,6 @@ _FOLLOWERS = (
     (r"linux-image-amd64", r"linux-headers-amd64", "linux-headers-amd64"),
     (r"linux-image-generic", r"linux-headers-generic", "linux-headers-generic"),
 )
-
-
-def _driver(fact: NextBoot) -> Iterator[Finding]:
-    coming = [one for one in fact.dkms if fact.choice.version in one.built]
-    if not fact.loaded or not fact.loaded_evidence or not coming or fact.loaded in {one.version for one in coming}:
-        return
-    versions = " and ".join(sorted({one.version for one in coming}))
-    yield Finding(
-        code="next_boot.other_driver",
-        subject="driver version",
-        severity=Severity.MEDIUM,
-        title=f"Driver {fact.loaded} runs, and the next boot loads {versions}",
-        observed=f"loaded {fact.loaded}; built for kernel {fact.choice.version}: {versions}",
-        expected="the same version, or containers that are ready for the new one",
-        effect=Effect.PLAUSIBLE,
-        confidence=Confidence.INFERRED,
-        evidence=(fact.loaded_evidence, *(one.evidence for one in coming), *fact.choice.evidence),
-        settled_by="pair.driver_match after the reboot",
-        remedy=Remedy(
-            now="Nothing while it runs.",
-            lasting=f"Upgrade the user-space libraries in every GPU container to {versions} together with the reboot, "
-            "and hold the driver's packages in between: apt-mark hold.",
-            undo=f"Install driver {fact.loaded} again.",
-            cost="GPU containers are down between the reboot and their upgrade.",
-            risk=Risk.R3,
-            restarts="the host and every GPU container",
-            verify_agent=_VERIFY,
-        ),
-    )
 
 
 def _missing(fact: NextBoot) -> Iterator[Finding]:
