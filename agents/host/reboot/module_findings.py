@@ -52,8 +52,6 @@ def module_findings(fact: NextBoot) -> tuple[Finding, ...]:
         *_no_module(fact),
         *_failed(fact),
         *_headers(fact),
-        *_driver(fact),
-        *_several(fact),
         *_missing(fact),
         *_kernel(fact),
     )
