@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from gapline.orchestrator.audit.fan_out import Circumstances, audit
-from gapline.orchestrator.cli.registry import all_agents
 from gapline.orchestrator.cli.routes import routes
 from gapline.orchestrator.cli.selection import Selection, plan_of
 from gapline.orchestrator.model.errors import DefectError
@@ -26,8 +26,7 @@ _CONTAINER = (TargetKind.LXC_CONTAINER,)
 
 def discover(selection: Selection, *, as_json: bool) -> int:
     """Print it; 3 when a host could not be looked at, 4 when a bug of ours is the reason."""
-    driver = [agent for agent in all_agents() if agent.id == _DRIVER]
-    run = anyio.run(_audit, plan_of(selection, only=driver))
+    run = anyio.run(_audit, plan_of(replace(selection, agents=(_DRIVER,))))
     if as_json:
         click.echo(json.dumps(_document(run), indent=1))
     else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pkgutil import walk_packages
+from pkgutil import iter_modules, walk_packages
 
 from gapline import agents
 from gapline.orchestrator.model.agent import Agent, AnyAgent, PairAgent, Scope
 from gapline.orchestrator.model.errors import ConfigError
+from gapline.orchestrator.plan import with_pairs
 
 GROUP = "gapline.agents"
 """The entry-point group for agents of third parties: each entry names an `Agent` or `PairAgent` object."""
@@ -25,8 +26,27 @@ def all_agents() -> tuple[AnyAgent, ...]:
     Raises:
         ConfigError: two agents have one id, or an entry point does not bring an agent.
     """
+    return _in_order((*_own(), *_third_party()))
+
+
+def agents_for(ids: Sequence[str]) -> tuple[AnyAgent, ...]:
+    """The agents with these ids among all that one must know to run them; as few as the ids allow, in the same order.
+
+    An agent lies in the module that its id names, so that who asks for one of them need not wait until all are
+    imported. All are where an id is a pattern or unknown, and where a pair agent judges by one of the agents.
+
+    Raises:
+        ConfigError: as above.
+    """
+    few = _in_order((*_named_or_pairs(ids), *_third_party()))
+    asked = tuple(agent for agent in few if agent.id in ids)
+    alone = not any(isinstance(agent, PairAgent) for agent in with_pairs(asked, few))
+    return few if alone and {agent.id for agent in asked} == set(ids) else all_agents()
+
+
+def _in_order(offered: Iterable[tuple[AnyAgent, str]]) -> tuple[AnyAgent, ...]:
     found: dict[str, tuple[AnyAgent, str]] = {}
-    for agent, origin in (*_own(), *_third_party()):
+    for agent, origin in offered:
         if agent.id in found:
             hint = f"Uninstall one of the two, or give one of them another id: {origin}"
             raise ConfigError(f"two agents are called {agent.id}: {found[agent.id][1]} and {origin}", hint=hint)
@@ -37,10 +57,22 @@ def all_agents() -> tuple[AnyAgent, ...]:
 
 
 def _own() -> Iterator[tuple[AnyAgent, str]]:
-    for module in walk_packages(agents.__path__, f"{agents.__name__}."):
-        agent = getattr(import_module(module.name), "AGENT", None)
+    yield from _in_modules(module.name for module in walk_packages(agents.__path__, f"{agents.__name__}."))
+
+
+def _named_or_pairs(ids: Sequence[str]) -> Iterator[tuple[AnyAgent, str]]:
+    wanted = {f"{agents.__name__}.{id_}" for id_ in ids}
+    for scope in _ORDER:
+        package = f"{agents.__name__}.{scope.value}"
+        names = (module.name for module in iter_modules(import_module(package).__path__, f"{package}."))
+        yield from _in_modules(name for name in names if scope is Scope.PAIR or name in wanted)
+
+
+def _in_modules(names: Iterable[str]) -> Iterator[tuple[AnyAgent, str]]:
+    for name in names:
+        agent = getattr(import_module(name), "AGENT", None)
         if isinstance(agent, Agent | PairAgent):
-            yield agent, module.name
+            yield agent, name
 
 
 def _third_party() -> Iterator[tuple[AnyAgent, str]]:

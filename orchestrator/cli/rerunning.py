@@ -12,16 +12,18 @@ from rich.text import Text
 
 from gapline.orchestrator.cli import request
 from gapline.orchestrator.cli.auditing import collect, remember_or_warn, write
-from gapline.orchestrator.cli.registry import all_agents
+from gapline.orchestrator.cli.registry import agents_for
 from gapline.orchestrator.cli.reporting import folder_of
 from gapline.orchestrator.cli.routes import Ways, routes
-from gapline.orchestrator.cli.selection import Selection, hosts_of, plan_of
+from gapline.orchestrator.cli.selection import Selection, hosts_of, plan_with
 from gapline.orchestrator.inventory.host import ContainerEntry, Host
-from gapline.orchestrator.model.agent import Scope
+from gapline.orchestrator.model.agent import AnyAgent, Scope
 from gapline.orchestrator.model.errors import PlanError
 from gapline.orchestrator.model.run import OutcomeEntry, Run
-from gapline.orchestrator.plan import Plan, with_pairs
+from gapline.orchestrator.plan import Plan, with_needed, with_pairs
+from gapline.orchestrator.playbook.check import check
 from gapline.orchestrator.playbook.load import load
+from gapline.orchestrator.playbook.playbook import Playbook
 from gapline.orchestrator.playbook.select import select_agents
 from gapline.orchestrator.remerge import Changes, State, changes, remerge, with_unanswered
 from gapline.orchestrator.run_folder import RunFolder
@@ -68,13 +70,20 @@ def rerun_plan(
     Raises:
         PlanError: an agent or a target does not exist.
     """
-    everyone = all_agents()
-    chosen = with_pairs(select_agents(load(selection.playbook), everyone, tuple(agents)), everyone)
+    everyone, playbook = agents_for(agents), load(selection.playbook)
+    check(_about(playbook, everyone), everyone)
+    chosen = with_pairs(select_agents(playbook, everyone, tuple(agents)), everyone)
     wanted = _restricted(old, hosts, targets)
     if not any(host.host_too for host in wanted) and all(agent.scope is Scope.HOST for agent in chosen):
         hint = "Name the host, or an agent that looks at containers: see `gapline agents`."
         raise PlanError(f"{', '.join(agents)} looks at hosts, not at {', '.join(targets) or 'containers'}", hint=hint)
-    return plan_of(replace(selection, agents=()), wanted, only=chosen)
+    return plan_with(with_needed(chosen, everyone), playbook, selection, wanted)
+
+
+def _about(playbook: Playbook, agents: Sequence[AnyAgent]) -> Playbook:
+    """What it says about these; what it says about others does not matter here."""
+    ids = {agent.id for agent in agents}
+    return replace(playbook, entries={id_: entry for id_, entry in playbook.entries.items() if id_ in ids})
 
 
 def _is_asked(plan: Plan, entry: OutcomeEntry) -> bool:

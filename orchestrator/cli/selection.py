@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gapline.orchestrator.inventory.host import Host
     from gapline.orchestrator.model.agent import AnyAgent
     from gapline.orchestrator.plan import Plan
+    from gapline.orchestrator.playbook.playbook import Playbook
 
 DEFAULT_FLEET = Path("fleet.yaml")
 _FAIL_ON = ("critical", "high", "medium", "low", "info", "none")
@@ -106,15 +107,14 @@ def hosts_of(targets: Sequence[str], fleet: Path | None) -> tuple[Host, ...]:
     return select(load(path) if path is not None else None, targets)
 
 
-def plan_of(selection: Selection, hosts: Sequence[Host] | None = None, *, only: Sequence[AnyAgent] = ()) -> Plan:
-    """The plan for what was asked; `hosts` and `only` replace what the selection says about targets and agents.
+def plan_of(selection: Selection, hosts: Sequence[Host] | None = None) -> Plan:
+    """The plan for what was asked; `hosts` replace what the selection says about targets.
 
     Raises:
         ConfigError, PlanError: a file, a target, an agent or a limit is wrong.
     """
     from gapline.orchestrator.cli.registry import all_agents
-    from gapline.orchestrator.model.finding import Severity
-    from gapline.orchestrator.plan import Plan, with_needed
+    from gapline.orchestrator.plan import with_needed
     from gapline.orchestrator.playbook.check import check
     from gapline.orchestrator.playbook.load import load
     from gapline.orchestrator.playbook.select import select_agents
@@ -122,15 +122,23 @@ def plan_of(selection: Selection, hosts: Sequence[Host] | None = None, *, only: 
     everyone = all_agents()
     playbook = load(selection.playbook)
     check(playbook, everyone)
-    chosen = only or select_agents(playbook, everyone, selection.agents)
+    chosen = select_agents(playbook, everyone, selection.agents)
+    seen = hosts if hosts is not None else hosts_of(selection.targets, selection.fleet)
+    return plan_with(with_needed(chosen, everyone), playbook, selection, seen)
+
+
+def plan_with(agents: tuple[AnyAgent, ...], playbook: Playbook, selection: Selection, hosts: Sequence[Host]) -> Plan:
+    """The plan for these agents on these hosts; only the flags of the selection count."""
+    from gapline.orchestrator.model.finding import Severity
+    from gapline.orchestrator.plan import Plan
+
     fail_on = playbook.fail_on
     if selection.fail_on is not None:
         fail_on = Severity(selection.fail_on) if selection.fail_on != "none" else None
-    agents = with_needed(chosen, everyone)
     return Plan(
         playbook=playbook.name,
         fail_on=fail_on,
-        hosts=tuple(hosts if hosts is not None else hosts_of(selection.targets, selection.fleet)),
+        hosts=tuple(hosts),
         agents=agents,
         limits={agent.id: playbook.limits(agent.id) for agent in agents},
         allow_init=selection.allow_init,
