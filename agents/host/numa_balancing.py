@@ -12,6 +12,7 @@ from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Reme
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Fact, NotApplicable, Outcome, judged
 from gapline.orchestrator.model.source import File, Glob
+from gapline.orchestrator.model.trait import Trait
 
 SWITCH = "/proc/sys/kernel/numa_balancing"
 NORMAL = 1  # bit 0 of the switch; bit 1 is promotion between memory tiers, which binding does not replace
@@ -96,6 +97,13 @@ def _on(fact: NumaBalancing) -> Finding:
     )
 
 
+def traits(fact: NumaBalancing) -> tuple[Trait, ...]:
+    """The switch, where there are nodes to balance between."""
+    if len(fact.between) < 2:  # noqa: PLR2004 - between one and itself
+        return ()
+    return (Trait(name="NUMA balancing", value=str(fact.value), evidence=fact.evidence),)
+
+
 AGENT = Agent(
     id="host.numa_balancing",
     title="NUMA balancing",
@@ -114,4 +122,5 @@ AGENT = Agent(
             "kernel.rst); what it costs a decode step here is not measured.",
         ),
     ),
+    traits=traits,
 )
