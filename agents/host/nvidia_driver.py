@@ -22,6 +22,7 @@ from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
 from gapline.orchestrator.model.problem import Problem
+from gapline.orchestrator.model.trait import Trait
 
 __all__ = ["AGENT", "NvidiaDriver"]
 
@@ -34,6 +35,14 @@ def judge(fact: NvidiaDriver, limits: Limits) -> Outcome:
     findings = (*modules, *parts)
     unseen = (fact.installed,) if isinstance(fact.installed, Problem) else ()
     return judged(fact, findings, unseen)
+
+
+def traits(fact: NvidiaDriver) -> tuple[Trait, ...]:
+    """The module that runs, where one does."""
+    if fact.loaded is None:
+        return ()
+    told = {"NVIDIA driver": fact.loaded.version, "flavour of the NVIDIA driver": fact.loaded.flavour.value}
+    return tuple(Trait(name=name, value=value, evidence=fact.loaded.evidence) for name, value in told.items())
 
 
 AGENT = Agent(
@@ -55,4 +64,5 @@ AGENT = Agent(
         *PARAMETER_CODES,
     ),
     limits=("open_only_devices", "closed_only_devices"),
+    traits=traits,
 )
