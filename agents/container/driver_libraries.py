@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gapline.agents.container.library_findings import AGENT_ID, CODES, findings
 from gapline.agents.container.library_listing import LIBRARIES, DriverLibraries, driver_libraries
+from gapline.agents.container.mapped_libraries import MAPPED, mapped_libraries
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.limit import Limits
@@ -14,11 +15,13 @@ from gapline.orchestrator.model.source import Source
 
 __all__ = ["AGENT", "DriverLibraries"]
 
-SOURCES: Mapping[str, Source] = {"libraries": LIBRARIES}
+SOURCES: Mapping[str, Source] = {"libraries": LIBRARIES, "mapped": MAPPED}
 
 
 def parse(captures: Captures) -> DriverLibraries:
-    return driver_libraries(captures.need("libraries"))
+    """What processes have mapped is an addition: the copies are there without it."""
+    mapped = mapped_libraries(captures["mapped"]) if captures["mapped"].problem is None else ()
+    return driver_libraries(captures.need("libraries"), mapped)
 
 
 def judge(fact: DriverLibraries, _: Limits) -> Outcome:

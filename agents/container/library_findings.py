@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.container.library_listing import COMPAT, STUBS, CacheEntry, DriverLibraries
+from gapline.agents.container.library_listing import COMPAT, STUBS, CacheEntry, DriverLibraries, Library
 from gapline.orchestrator.model.agent import Code
+from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 
 AGENT_ID = "container.driver_libraries"
@@ -35,6 +36,19 @@ CODES = (
         "supports that for data-centre GPUs and listed pairs of versions only (CUDA Compatibility guide).",
     ),
     Code(
+        code="libraries.no_link",
+        title="Programs cannot find a driver library that is there",
+        meaning="They ask for libcuda.so.1 and libnvidia-ml.so.1. The file with the version in its name lies there, "
+        "and "
+        "no link of that name leads to it: `ldconfig` has not run since, or the link leads to a version that is gone.",
+    ),
+    Code(
+        code="libraries.replaced",
+        title="The driver library was replaced under a running engine",
+        meaning="The engine still has the old file mapped and works. At its next start it gets the new one, which must "
+        "then fit the host's kernel module: an upgrade within the container has changed the version.",
+    ),
+    Code(
         code="libraries.missing",
         title="The driver's user space is not in the container",
         meaning="The kernel module is the host's, but libcuda and libnvidia-ml must lie in the container, in the "
@@ -45,7 +59,7 @@ CODES = (
 
 def findings(fact: DriverLibraries) -> Iterator[Finding]:
     """All findings, library by library."""
-    if not any(fact.loaded(name) or fact.copies(name) for name in NAMES[:2]):
+    if not fact.mapped and not any(fact.loaded(name) or fact.copies(name) for name in NAMES[:2]):
         yield _missing(fact)
     for name in NAMES:
         versions = sorted({copy.version for copy in fact.copies(name) if copy.version})
@@ -54,8 +68,9 @@ def findings(fact: DriverLibraries) -> Iterator[Finding]:
         used = fact.loaded(name)
         if isinstance(used, CacheEntry) and STUBS.fullmatch(used.path):
             yield _stub(used)
-        if isinstance(used, CacheEntry) and COMPAT.fullmatch(used.path):
-            yield _compat(used)
+        yield from _compat(fact, name, used)
+        yield from _no_link(fact, name, used)
+        yield from _replaced(fact, name, used)
 
 
 def _several(fact: DriverLibraries, name: str, versions: list[str]) -> Finding:
@@ -108,17 +123,85 @@ def _stub(used: CacheEntry) -> Finding:
     )
 
 
-def _compat(used: CacheEntry) -> Finding:
+def _compat(fact: DriverLibraries, name: str, used: CacheEntry | Library | None) -> Iterator[Finding]:
+    """By the loader's cache, or by what a process has got through LD_LIBRARY_PATH."""
+    mapped = next((one for one in fact.mapped if one.name == name and COMPAT.fullmatch(one.path)), None)
+    if isinstance(used, CacheEntry) and COMPAT.fullmatch(used.path):
+        yield _compat_in_use(f"{name}.1", f"the loader's cache gives {used.path}", used.version, used.evidence)
+    elif mapped is not None:
+        told = f"process {mapped.pid} has {mapped.path} mapped"
+        yield _compat_in_use(f"{name}.1", told, mapped.version, mapped.evidence)
+
+
+def _no_link(fact: DriverLibraries, name: str, used: CacheEntry | Library | None) -> Iterator[Finding]:
+    copies = fact.copies(name)
+    linked = any(file.name == name and file.is_soname and not file.dead for file in fact.files)
+    if used or linked or not copies or name not in NAMES[:2] or any(one.name == name for one in fact.mapped):
+        return
+    dead = tuple(file for file in fact.files if file.name == name and file.dead)
+    yield Finding(
+        code="libraries.no_link",
+        subject=name,
+        severity=Severity.HIGH,
+        title=f"{name}.1 leads nowhere, though {copies[0].path} is there",
+        observed="; ".join(f"{file.path} -> {file.target}" for file in dead) or f"no {name}.1 in any usual folder",
+        expected=f"{name}.1 -> {copies[0].path}",
+        effect=Effect.DOCUMENTED,
+        confidence=Confidence.INFERRED,
+        evidence=tuple(file.evidence for file in (*copies, *dead)),
+        origin="ld.so(8): libraries are looked for by the name that the program asks for",
+        remedy=Remedy(
+            now="In the container: `ldconfig`, and see `ldconfig -p | grep libcuda`; without ldconfig (Alpine) "
+            f"`ln -sf {copies[0].path} {copies[0].path.rpartition('.so')[0]}.so.1`.",
+            lasting="Where files are mounted in one by one, mount the links too, or run `ldconfig` at the start.",
+            undo=f"`rm {copies[0].path.rpartition('.so')[0]}.so.1`.",
+            cost="None.",
+            risk=Risk.R1,
+            restarts="the inference service",
+            verify_agent=AGENT_ID,
+        ),
+    )
+
+
+def _replaced(fact: DriverLibraries, name: str, used: CacheEntry | Library | None) -> Iterator[Finding]:
+    for one in fact.mapped:
+        if one.name != name or not one.deleted or used is None or used.version in (None, one.version):
+            continue
+        yield Finding(
+            code="libraries.replaced",
+            subject=name,
+            severity=Severity.MEDIUM,
+            title=f"Process {one.pid} still runs with {name} {one.version}; the next start gets {used.version}",
+            observed=f"{one.path} is deleted and still mapped; {used.path} is {used.version}",
+            expected="the version that the engine has mapped",
+            effect=Effect.BREAKS,
+            confidence=Confidence.INFERRED,
+            evidence=(one.evidence, used.evidence),
+            remedy=Remedy(
+                now=f"In the container: {_INSTALL}, before the engine is started again.",
+                lasting="Hold the driver packages of the container (`apt-mark hold`), and leave them out of unattended "
+                "upgrades; update host and containers together.",
+                undo="`apt-mark unhold`, and install the other version.",
+                cost="None while the engine runs.",
+                risk=Risk.R1,
+                restarts="nothing",
+                verify_agent="pair.driver_match",
+            ),
+        )
+        return
+
+
+def _compat_in_use(soname: str, told: str, version: str | None, evidence: Evidence) -> Finding:
     return Finding(
         code="libraries.compat",
-        subject=used.name,
+        subject=soname,
         severity=Severity.MEDIUM,
-        title=f"Programs that load {used.name} get the compatibility package's copy",
-        observed=f"the loader's cache gives {used.path}" + (f", version {used.version}" if used.version else ""),
+        title=f"Programs that load {soname} get the compatibility package's copy",
+        observed=told + (f", version {version}" if version else ""),
         expected="the driver's own library, or a pair of versions that NVIDIA lists",
         effect=Effect.DOCUMENTED,
         confidence=Confidence.VERIFIED,
-        evidence=(used.evidence,),
+        evidence=(evidence,),
         origin="NVIDIA, CUDA Compatibility guide, forward compatibility",
         remedy=Remedy(
             now="Where the driver is new enough for the CUDA version in use, remove the cuda-compat package and run "

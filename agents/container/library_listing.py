@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gapline.agents.container.mapped_libraries import MappedLibrary
 from gapline.orchestrator.model.capture import Capture, Line
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.evidence import Evidence
@@ -22,14 +23,16 @@ seen=:
 for d in /usr/lib/*-linux-gnu* /usr/lib /usr/lib64 /lib/*-linux-gnu* /lib /lib64 /usr/local/lib /usr/local/lib64 \
   /usr/lib/*/nvidia /usr/lib/*/nvidia/current /usr/lib/nvidia* /usr/local/nvidia/lib /usr/local/nvidia/lib64 \
   /usr/lib/wsl/lib /run/opengl-driver/lib /usr/local/cuda*/compat /usr/local/cuda*/lib64/stubs \
-  /usr/local/cuda*/targets/*/lib/stubs
+  /usr/local/cuda*/targets/*/lib/stubs /usr/local/cuda*/compat/lib /usr/local/cuda*/compat/lib.real \
+  /opt/conda/lib /opt/conda/cuda-compat /opt/venv/lib /opt/nvidia/lib /opt/nvidia/lib64
 do
   [ -d "$d" ] || continue
   r=$(cd "$d" 2>/dev/null && pwd -P) || continue
   case $seen in *":$r:"*) continue ;; esac
   seen=$seen$r:
   for f in "$r"/libcuda.so* "$r"/libnvidia-ml.so* "$r"/libnvidia-ptxjitcompiler.so*; do
-    if [ -L "$f" ]; then printf 'link|%s|%s\n' "$f" "$(readlink -f "$f")"
+    if [ -L "$f" ] && [ ! -e "$f" ]; then printf 'dead|%s|%s\n' "$f" "$(readlink "$f")"
+    elif [ -L "$f" ]; then printf 'link|%s|%s\n' "$f" "$(readlink -f "$f")"
     elif [ -s "$f" ]; then printf 'file|%s|\n' "$f"
     elif [ -f "$f" ]; then printf 'empty|%s|\n' "$f"
     fi
@@ -46,11 +49,11 @@ echo end
 """,
 )
 
-COMPAT = re.compile(r"/usr/local/cuda[^/]*/compat/.*")
+COMPAT = re.compile(r"/usr/local/cuda[^/]*/compat/.*|.*/cuda-compat/.*")
 STUBS = re.compile(r".*/stubs/.*")
 _LIBRARY = r"lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler)\.so"
 _NAMED = re.compile(rf"/(?:[^/|]*/)*({_LIBRARY})(?:\.(\d{{2,4}}\.\d{{1,4}}(?:\.\d{{1,4}})?))?(?:\.1)?")
-_FILE = re.compile(r"(file|empty|link)\|(/[^|]*)\|([^|]*)")
+_FILE = re.compile(r"(file|empty|link|dead)\|(/[^|]*)\|([^|]*)")
 _CACHE = re.compile(rf"cache\|({_LIBRARY}\.1)\|\(([^)]*)\) => ([^|]*)\|([^|]*)")
 
 
@@ -62,6 +65,7 @@ class Library(Fact):
     target: str  # of a link; empty for a file
     version: str | None
     empty: bool  # a file without content, as image builders leave them
+    dead: bool  # a link to nothing
     evidence: Evidence
 
     @property
@@ -86,6 +90,7 @@ class DriverLibraries(Fact):
     files: tuple[Library, ...]
     cache: tuple[CacheEntry, ...]
     end: Evidence  # the last line: the search was complete
+    mapped: tuple[MappedLibrary, ...] = ()  # by CUDA processes; none run, or they could not be seen
 
     def copies(self, name: str) -> tuple[Library, ...]:
         """Real, versioned files of a library, without compatibility packages and stubs."""
@@ -96,7 +101,7 @@ class DriverLibraries(Fact):
     def loaded(self, name: str) -> CacheEntry | Library | None:
         """What a 64-bit program gets for `name` + ".1", as far as the usual folders and the cache tell."""
         cached = next((c for c in self.cache if c.name == f"{name}.1" and "," in c.kind), None)
-        links = (f for f in self.files if f.name == name and f.is_soname and not aside(f.path))
+        links = (f for f in self.files if f.name == name and f.is_soname and not f.dead and not aside(f.path))
         return cached or (next(links, None) if not self.cache else None)
 
 
@@ -105,8 +110,8 @@ def aside(path: str) -> bool:
     return bool(COMPAT.fullmatch(path) or STUBS.fullmatch(path))
 
 
-def driver_libraries(capture: Capture) -> DriverLibraries:
-    """Read the script's output.
+def driver_libraries(capture: Capture, mapped: tuple[MappedLibrary, ...] = ()) -> DriverLibraries:
+    """Read the script's output; `mapped` is what processes have.
 
     Raises:
         ParseError: a line has an unknown form, or the last one is missing.
@@ -119,6 +124,7 @@ def driver_libraries(capture: Capture) -> DriverLibraries:
         files=tuple(_files(line for line in body if not line.text.startswith("cache|"))),
         cache=tuple(_entry(line) for line in body if line.text.startswith("cache|")),
         end=lines[-1].evidence,
+        mapped=mapped,
     )
 
 
@@ -126,7 +132,7 @@ def _files(lines: Iterator[Line]) -> Iterator[Library]:
     for line in lines:
         match = _FILE.fullmatch(line.text)
         if match is None:
-            raise ParseError(line.evidence, "'file|PATH|', 'empty|PATH|' or 'link|PATH|TARGET'")
+            raise ParseError(line.evidence, "'file|PATH|', 'empty|PATH|', 'link|PATH|TARGET' or 'dead|PATH|TARGET'")
         kind, path, target = match.groups()
         named = _NAMED.fullmatch(path)
         if named is None:  # a backup or a signature beside the library
@@ -135,8 +141,9 @@ def _files(lines: Iterator[Line]) -> Iterator[Library]:
             name=named[1],
             path=path,
             target=target,
-            version=_version(target if kind == "link" else path),
+            version=_version(target if kind == "link" else path) if kind != "dead" else None,
             empty=kind == "empty",
+            dead=kind == "dead",
             evidence=line.evidence,
         )
 

@@ -49,7 +49,8 @@ def _unseen(libraries: DriverLibraries) -> Iterator[Problem]:
     """Without a version there is nothing to compare, and that is not the same as fitting."""
     for name in ("libcuda.so", "libnvidia-ml.so"):
         used = libraries.loaded(name)
-        if (used is None or used.version is None) and not libraries.copies(name):
+        unread = used is None or used.version is None or aside(used.path)
+        if unread and not libraries.copies(name) and not any(one.name == name for one in libraries.mapped):
             yield Problem(
                 kind=ProblemKind.UNSEEN,
                 detail=f"no copy of {name} with a version in its name was found in the container",
