@@ -38,11 +38,15 @@ def judge(fact: NvidiaDriver, limits: Limits) -> Outcome:
 
 
 def traits(fact: NvidiaDriver) -> tuple[Trait, ...]:
-    """The module that runs, where one does."""
+    """The module that runs, where one does. Which flavour is the right one depends on the GPUs."""
     if fact.loaded is None:
         return ()
-    told = {"NVIDIA driver": fact.loaded.version, "flavour of the NVIDIA driver": fact.loaded.flavour.value}
-    return tuple(Trait(name=name, value=value, evidence=fact.loaded.evidence) for name, value in told.items())
+    models = ", ".join(sorted({gpu.model for gpu in fact.gpus}))
+    version, flavour, line = fact.loaded.version, fact.loaded.flavour.value, fact.loaded.evidence
+    return (
+        Trait(name="NVIDIA driver", value=version, evidence=line),
+        Trait(name="flavour of the NVIDIA driver", value=flavour, among=models, evidence=line),
+    )
 
 
 AGENT = Agent(
