@@ -29,7 +29,7 @@ show() {
   if IFS= read -r l <"/proc/$2/comm"; then printf 'comm|%s\n' "$l"; fi
   while IFS= read -r l; do printf 'map|%s\n' "$l"; done <"/proc/$2/uid_map"
   while IFS= read -r l; do
-    case $l in Uid:*|NSpid:*|Threads:*|VmLck:*|VmSwap:*|CapEff:*) printf 'status|%s\n' "$l" ;; esac
+    case $l in Uid:*|NSpid:*|Threads:*|VmLck:*|VmSwap:*|CapEff:*|Seccomp*) printf 'status|%s\n' "$l" ;; esac
   done <"/proc/$2/status"
   while IFS= read -r l; do printf 'limit|%s\n' "$l"; done <"/proc/$2/limits"
 }
@@ -72,6 +72,7 @@ class GpuProcess(Fact):
     name: str
     privileged: bool
     capabilities: int  # effective, as a bit mask
+    seccomp_filters: int | None = None  # of the process; None where the kernel does not count them (before 5.9)
     locked_kib: int | None
     swapped_kib: int | None
     limits: tuple[ProcessLimit, ...]
@@ -153,13 +154,14 @@ def _process(at: Line, block: list[tuple[str, Line]]) -> GpuProcess | None:
     capabilities = _after(status, "CapEff")
     if not re.fullmatch(r"[0-9a-f]{1,16}", capabilities):
         return None
-    inner = _after(status, "NSpid").split()
+    inner, filters = _after(status, "NSpid").split(), _after(status, "Seccomp_filters")
     return GpuProcess(
         pid=pid,
         inner_pid=int(inner[-1]) if inner and re.fullmatch(r"[0-9]{1,10}", inner[-1]) else None,
         name=next((text.text for kind, text in block if kind == "comm"), "")[:64],
         privileged=len(maps) == 1 and _WHOLE_MAP.fullmatch(maps[0].text) is not None,
         capabilities=int(capabilities, 16),
+        seccomp_filters=int(filters) if re.fullmatch(r"[0-9]{1,6}", filters) else None,
         locked_kib=_kib(_after(status, "VmLck")),
         swapped_kib=_kib(_after(status, "VmSwap")),
         limits=process_limits(_as_in_file((text for kind, text in block if kind == "limit"), pid)),
