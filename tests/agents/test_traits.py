@@ -9,6 +9,7 @@ import pytest
 
 from gapline.orchestrator.model.agent import Agent, AnyAgent
 from gapline.orchestrator.model.trait import Trait
+from gapline.orchestrator.odd_one_out import AGENT as ODD_ONE_OUT
 from gapline.orchestrator.playbook.select import compared
 from tests.agents.case import Case, all_cases, outcome
 from tests.agents.known import DOCS, all_agents
@@ -51,6 +52,7 @@ def test_page_names_what_is_compared(agent: AnyAgent) -> None:
     row = next(line for line in page.splitlines() if line.startswith(f"| `{agent.id}` |"))
     names = {trait.name for case in cases_of(agent) for trait in traits(agent, case)}
     assert [name for name in names if name not in row] == []
+    assert [code.code for code in ODD_ONE_OUT.codes if f"`{code.code}`" not in page] == []
 
 
 def values(agent_id: str, case_name: str) -> dict[str, set[str]]:
