@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 
 from pydantic import ValidationError
 
@@ -13,6 +14,9 @@ from gapline.orchestrator.model.errors import ConfigError, SnapshotError
 from gapline.orchestrator.model.run import SCHEMA, Run
 
 _LAST = "last-run"
+_FIRST = "snapshot-1"
+_UNFINISHED = "an audit lies there that was ended before its run was written"
+_ELSEWHERE = "Give another directory with --out, or remove it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class RunFolder:
         """The directory of a snapshot by the name that the run gives it."""
         return self.path / name
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether an audit began here and ended before its run was written: Ctrl-C, a full disk, a killed process."""
+        return not self.run_json.exists() and (self.path / _FIRST).exists()
+
     def next_snapshot(self) -> str:
         """A name for a further snapshot."""
         number = 1
@@ -56,6 +65,8 @@ class RunFolder:
         try:
             data = self.run_json.read_bytes()
         except OSError as error:
+            if self.unfinished:
+                raise SnapshotError(f"{self.path}: {_UNFINISHED}", hint=self.way_on) from error
             raise SnapshotError(f"{self.run_json}: {error.strerror}", hint="Name the directory of a run.") from error
         try:
             return Run.model_validate_json(data)
@@ -65,6 +76,11 @@ class RunFolder:
             message = f"{self.run_json}: is no run of the form {SCHEMA}: {place}: {first['msg']}"
             hint = "It is damaged, or made by another version of Gapline; audit again or upgrade."
             raise SnapshotError(message, hint=hint) from error
+
+    @property
+    def way_on(self) -> str:
+        """What can be done about an audit that did not finish."""
+        return f"Judge the targets that it got through: gapline replay {quote(str(self.path / _FIRST))}."
 
 
 def make(path: Path) -> RunFolder:
@@ -76,9 +92,10 @@ def make(path: Path) -> RunFolder:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = RunFolder(path.resolve())
-        if folder.run_json.exists() or (folder.path / "snapshot-1").exists():
-            hint = "Give another directory with --out, or remove it."
-            raise ConfigError("a run lies there already", path=path, hint=hint)
+        if folder.run_json.exists():
+            raise ConfigError("a run lies there already", path=path, hint=_ELSEWHERE)
+        if folder.unfinished:
+            raise ConfigError(_UNFINISHED, path=path, hint=f"{_ELSEWHERE} {folder.way_on}")
         if not os.access(path, os.W_OK | os.X_OK):
             raise ConfigError("is not writable", path=path, hint="Give a directory that you can write to.")
     except OSError as error:

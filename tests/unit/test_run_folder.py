@@ -51,13 +51,26 @@ def test_killed_between_writes_the_old_run_stays_whole(tmp_path: Path, monkeypat
 
 
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
-    """Neither a finished nor an unfinished one."""
-    stored(make(tmp_path / "finished"))
-    (tmp_path / "unfinished" / "snapshot-1").mkdir(parents=True)
-    for name in ("finished", "unfinished"):
-        with pytest.raises(ConfigError, match="a run lies there already") as caught:
-            make(tmp_path / name)
-        assert caught.value.hint
+    """Neither by another run nor by an audit that then fails."""
+    stored(make(tmp_path / "run"))
+    with pytest.raises(ConfigError, match="a run lies there already") as caught:
+        make(tmp_path / "run")
+    assert "--out" in caught.value.hint
+
+
+def test_an_audit_that_did_not_finish_is_told_from_a_run(tmp_path: Path) -> None:
+    """Whoever audits there or reads it is told what lies there, and that its captures can be judged."""
+    folder = make(tmp_path / "run")
+    assert not folder.unfinished
+    folder.snapshot(folder.next_snapshot()).mkdir()
+    with pytest.raises(ConfigError, match="ended before its run was written") as caught:
+        make(tmp_path / "run")
+    assert "--out" in caught.value.hint
+    with pytest.raises(SnapshotError, match="ended before its run was written") as unread:
+        folder.read()
+    for hint in (caught.value.hint, unread.value.hint):
+        assert f"gapline replay {folder.path}/snapshot-1" in hint
+    assert not stored(folder).unfinished
 
 
 @pytest.mark.parametrize("below", ["", "sub/run"])
