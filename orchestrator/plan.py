@@ -146,7 +146,7 @@ def _is_quick(source: Source) -> bool:
 
 
 def _wakes(source: Source) -> bool:
-    return isinstance(source, Command) and source.wakes_gpu
+    return isinstance(source, Command | Script) and source.wakes_gpu
 
 
 def _distinct(*groups: Iterable[Source]) -> Iterator[Source]:

@@ -139,7 +139,7 @@ def _shell(piece: _Single, become: Become) -> bool | None:
     """Whether root's or anybody's shell can be shared for it; None for what is no script, or may be big."""
     if isinstance(piece, Group) or not isinstance(source := piece[1].source, Script):
         return None
-    if source.limit > DEFAULT_LIMIT or (source.root and become is Become.SUDO_READS):
+    if source.limit > DEFAULT_LIMIT or source.wakes_gpu or (source.root and become is Become.SUDO_READS):
         return None
     return source.root
 

@@ -52,7 +52,7 @@ def _paths(item: Item) -> str:
 def call(number: int, item: Item, become: Become, *, allow_init: bool) -> str:
     """The line of the script that reads an item, behind what must hold for that: being root, a driver that is up."""
     source, binding = item.source, item.binding
-    wakes = isinstance(source, Command) and source.wakes_gpu and not allow_init
+    wakes = isinstance(source, Command | Script) and source.wakes_gpu and not allow_init
     gpu = f"_gpu {number} && " if wakes else ""
     if source.root and become is Become.SUDO_READS:
         argv = " ".join(map(word, sudo_argv(source, binding)))

@@ -98,6 +98,9 @@ class Script(_Reading):
     name: str
     text: str
     timeout: float = 10.0
+    """Seconds, enforced on the target and again from here."""
+    wakes_gpu: bool = False
+    """It runs something that can load modules, create nodes or wake a GPU: last, and only where the driver is up."""
 
     @property
     def key(self) -> str:

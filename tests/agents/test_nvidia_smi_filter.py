@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from gapline.agents.host.smi.reading import SOURCES
-from gapline.orchestrator.model.source import Command
+from gapline.orchestrator.model.source import Script
 
 OUTPUT = """\
 Unable to determine the device handle for GPU3: 0000:04:00.0: Unknown Error
@@ -56,11 +56,11 @@ Unable to determine the device handle for GPU3: 0000:04:00.0: Unknown Error
 
 
 def asked(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The source's command, where only what is in that folder comes before the system's own programs."""
+    """The source's script, where only what is in that folder comes before the system's own programs."""
     source = SOURCES["states"]
-    assert isinstance(source, Command)
+    assert isinstance(source, Script)
     path = f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
-    return subprocess.run(source.argv, capture_output=True, text=True, check=False, env={"PATH": path})
+    return subprocess.run(["sh", "-c", source.text], capture_output=True, text=True, check=False, env={"PATH": path})
 
 
 def stand_in(folder: Path, status: int) -> None:

@@ -22,7 +22,7 @@ RULES = ("c 195:* rwm", "c {uvm}:* rwm")
 NODES = ("nvidia0", "nvidiactl", "nvidia-uvm")
 PRIVILEGED = LabContainer(name="129", allowed=RULES, nodes=NODES)
 UNPRIVILEGED = LabContainer(name="130", allowed=RULES, nodes=NODES, unprivileged=True)
-DENIED, CHAIN = "devices.uvm_denied", "pair.device_chain"
+DENIED, CHAIN, NODES_AGENT = "devices.uvm_denied", "pair.device_chain", "container.device_nodes"
 
 
 class Story:
@@ -78,7 +78,7 @@ def test_second_life_is_the_incident(story: Story) -> None:
 
 def test_audit_finds_it_and_the_twin_stays_silent(story: Story) -> None:
     """Critical, with the driver's line beside the configuration's; nothing about the unprivileged container."""
-    run = story.auditor("second").audit()
+    run = story.auditor("second").audit("--agent", CHAIN, "--agent", NODES_AGENT)
     (found,) = findings(run, "lab/129", DENIED)
     assert found.severity is Severity.CRITICAL
     read = {line.text for line in found.evidence}
@@ -109,4 +109,4 @@ def test_third_life_still_works(story: Story) -> None:
 def assert_silent(run: Run) -> None:
     """Nothing about the devices of the unprivileged twin."""
     assert outcome(run, "lab/130", CHAIN).status is Status.PASSED
-    assert outcome(run, "lab/130", "container.device_nodes").status is Status.PASSED
+    assert outcome(run, "lab/130", NODES_AGENT).status is Status.PASSED

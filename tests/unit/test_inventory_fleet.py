@@ -291,7 +291,7 @@ def test_every_valid_fleet_is_read_as_it_was_meant(hosts: dict[str, dict[str, ob
         assert host.address == wanted.get("address", name)
         assert [host.user, host.port, host.workload] == [wanted.get(key) for key in ("user", "port", "workload")]
         assert host.become == wanted.get("become", "none")
-        assert host.connect_timeout == wanted.get("connect_timeout", 10)
+        assert host.connect_timeout == wanted.get("connect_timeout")
         assert list(host.labels) == wanted.get("labels", [])
         containers = host.containers
         shown = containers.value if isinstance(containers, Containers) else [entry.name for entry in containers]

@@ -31,7 +31,7 @@ def _replayed(path: Path) -> OutcomeEntry:
             finished.append(await audit(plan, connect, keep=None, circumstances=Circumstances(synthetic=True)))
 
     anyio.run(main)
-    return next(entry for entry in finished[0].outcomes if entry.agent == _AGENT)
+    return next(entry for entry in finished[0].outcomes if (entry.target, entry.agent) == ("pve-b", _AGENT))
 
 
 def test_a_source_that_was_not_asked_for_is_unseen(tmp_path: Path) -> None:

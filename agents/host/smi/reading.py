@@ -14,7 +14,7 @@ from gapline.agents.host.smi.value import words
 from gapline.orchestrator.model.capture import Capture, Captures
 from gapline.orchestrator.model.errors import CollectError, ParseError
 from gapline.orchestrator.model.problem import Problem, ProblemKind
-from gapline.orchestrator.model.source import KIB, Command, Source
+from gapline.orchestrator.model.source import KIB, Script, Source
 
 # The shell is there to filter on the target: lists of supported clocks (nine tenths of the output) and serial numbers
 # are left out, and the name of a process, which can be its whole command line with several lines, ends at its first
@@ -25,13 +25,13 @@ _FILTER = (
     r"/^[[:space:]]*<\/process_name>/d; s|<process_name>([^[:space:]<]*).*|<process_name>\1</process_name>|"
 )
 _QUERY = (
-    "command -v nvidia-smi >/dev/null || exec sh -c 'echo nvidia-smi is not installed >&2; exit 3'; "
+    "command -v nvidia-smi >/dev/null || { echo nvidia-smi is not installed >&2; exit 3; }; "
     f"x=$(nvidia-smi -q -x); s=$?; printf '%s\\n' \"$x\" | sed -E '{_FILTER}'; exit $s"
 )
 SOURCES: dict[str, Source] = {
     "pci": PCI_GPUS,
     "gpus": DRIVER["gpus"],
-    "states": Command(("sh", "-c", _QUERY), timeout=20, wakes_gpu=True, limit=512 * KIB),
+    "states": Script("nvidia-smi -q -x", _QUERY, timeout=20, wakes_gpu=True, limit=512 * KIB),
 }
 
 
