@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from gapline.agents.container.cgroup_files import (
     UNIFIED,
@@ -119,12 +120,14 @@ def read(captures: Captures) -> CgroupLimits:
     files, at = capture.files(), folder(capture, "cpu.stat")
     if f"{at}/cpu.stat" not in files:
         raise ParseError(capture.first().evidence, "cpu.stat, which every cgroup has")
-    amounts = {name: amount(files, f"{at}/{name}") for name in _NAMES if name in _AMOUNTS}
+    fields: dict[str, Any] = {
+        **{field: amount(files, f"{at}/{name}") for name, field in _AMOUNTS.items()},
+        **{field: counters(files, f"{at}/{name}") for name, field in _TABLES.items()},
+    }
     return CgroupLimits(
         unified=True,
         folder=at,
-        **{_AMOUNTS[name]: value for name, value in amounts.items()},
-        **{field: counters(files, f"{at}/{name}") for name, field in _TABLES.items()},
+        **fields,
         memory_pressure=full_pressure(files, f"{at}/memory.pressure"),
         cpu_pressure=full_pressure(files, f"{at}/cpu.pressure"),
         cpu_quota=_quota(files, f"{at}/cpu.max"),
