@@ -27,7 +27,7 @@ def test_right_major_in_force(fleet: Fleet, audit: Audit) -> None:
     fleet.replace("Operation not permitted", "ok", only="access-test.txt")
     run = audit(fleet)
     assert not [one for one in findings(run, "pve-b/129") if one.severity in {Severity.CRITICAL, Severity.HIGH}]
-    assert codes(run, "pve-b/129") == ["devices.literal_major"]
+    assert codes(run, "pve-b/129") == ["devices.literal_major", "privilege.privileged"]
 
 
 def test_access_alone(fleet: Fleet, audit: Audit) -> None:

@@ -45,7 +45,7 @@ def test_only_the_privileged_container_is_accused(run: Run) -> None:
 
 def test_nvidia_smi_works_where_cuda_does_not(run: Run) -> None:
     """Major 195 is allowed, so no other node of container 129 is accused."""
-    assert codes(run, "pve-b/129") == ["devices.uvm_denied", "devices.over_permission"]
+    assert codes(run, "pve-b/129") == ["devices.uvm_denied", "devices.over_permission", "privilege.privileged"]
 
 
 def test_stopped_container_is_neither_fine_nor_faulty(run: Run) -> None:

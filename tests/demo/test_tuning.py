@@ -18,6 +18,7 @@ from tests.demo.verdict import codes, fact, findings, of_host, outcome
 _UNTUNED = [
     # target, code, severity, severity without the context
     ("pve-a", "acs.redirect", Severity.HIGH, None),
+    ("pve-a", "iommu.translated", Severity.HIGH, None),
     ("pve-a", "cpu.governor", Severity.MEDIUM, None),
     ("pve-a", "cpu.driver_acpi", Severity.MEDIUM, None),
     ("pve-a", "idle.deep_states", Severity.MEDIUM, None),
@@ -29,6 +30,24 @@ _UNTUNED = [
     ("pve-a/129", "devices.literal_major", Severity.MEDIUM, None),
     ("pve-a/129", "rlimits.open_files", Severity.LOW, None),
     ("pve-a/129", "rlimits.memlock", Severity.INFO, Severity.HIGH),
+    ("pve-a/129", "privilege.privileged", Severity.INFO, Severity.LOW),
+]
+
+_AS_IT_IS = [
+    # target, agent, what its fact holds: neither good nor bad, and told all the same
+    ("pve-a", "host.kernel", '"6.8.12-9-pve"'),
+    ("pve-a", "host.memory_policy", '"always [madvise] never"'),
+    ("pve-a", "host.numa_memory", '"free_kib":2148436'),
+    ("pve-a", "host.numa_memory", '"free_kib":21972645'),
+    ("pve-a", "host.nvidia_driver", '"580.95.05"'),
+    ("pve-a/129", "container.configuration", '"memory: 471040"'),
+    ("pve-a/129", "container.cgroup_limits", '"memory_max":{"value":493921239040'),
+    ("pve-a/129", "container.cgroup_limits", '/sys/fs/cgroup/lxc/129/ns/memory.max","line":1,"text":"max"'),
+    ("pve-a/129", "container.capabilities", '"text":"CapEff:\\t000001fcfdfcffff"'),
+    ("pve-a/129", "container.seccomp", '"init":{"mode":"filter","filters":1'),
+    ("pve-a/129", "container.apparmor", '"mode":"enforce"'),
+    ("pve-a/129", "container.device_nodes", '"path":"/dev/nvidia7","kind":"character special file","major":195'),
+    ("pve-a/129", "container.device_nodes", '"mode":"0666"'),
 ]
 
 
@@ -49,6 +68,12 @@ def test_nothing_else_is_said_about_the_untuned_host(run: Run) -> None:
     """A finding that is not in the table above is new, or false."""
     said = [(target, code) for target in ("pve-a", "pve-a/129") for code in codes(run, target)]
     assert sorted(said) == sorted((target, code) for target, code, _, _ in _UNTUNED)
+
+
+@pytest.mark.parametrize(("target", "agent", "part"), _AS_IT_IS)
+def test_what_is_neither_good_nor_bad_is_told(run: Run, target: str, agent: str, part: str) -> None:
+    """The other things that were noted about it stand in the facts, with the line that says so."""
+    assert part in fact(run, target, agent)
 
 
 def test_everything_is_seen_on_both(run: Run) -> None:
