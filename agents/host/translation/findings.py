@@ -94,9 +94,9 @@ def _observed(fact: DmaTranslation) -> str:
 def _remedy(fact: DmaTranslation, asked: Parameter | None) -> Remedy:
     parameter = "iommu.passthrough=1" if any(unit.startswith("smmu") for unit in fact.units) else "iommu=pt"
     lasting = (
-        f"{asked.text} is there and does not hold for these GPUs. It sets a default only: what lies behind a port that "
-        "the firmware marks as external is translated all the same, and a group's type can be changed later. See dmesg | "
-        "grep -iE 'default domain type|adding to iommu group', and what writes to /sys/kernel/iommu_groups/*/type."
+        f"{asked.text} is there and does not hold for these GPUs. It sets a default only: devices behind a port that "
+        "the firmware marks as external are translated all the same, and a group's type can be changed later. See "
+        "dmesg | grep -i 'default domain type', and what writes to /sys/kernel/iommu_groups/*/type."
         if asked
         else f"Add {parameter} to the kernel's command line ({where(fact.boot)}), and reboot. Not `amd_iommu=pt` nor "
         "`intel_iommu=pt`, which do not exist."
