@@ -41,9 +41,10 @@ _PHRASES = (
 )
 _KNOWN = re.compile("|".join((*_STARTS, *_PHRASES)))
 _START = re.compile("|".join(_STARTS))
-_HEADING = re.compile(r"log\|(file|unit|docker)\|([A-Za-z0-9@_.:\\-]{1,80})")
+_HEADING = re.compile(r"log\|(file|run|unit|docker)\|([A-Za-z0-9@_.:\\-]{1,80})")
 
 # Engines are found by the UVM node they hold, and by name: one that fell back to the CPU holds none. At most four logs.
+# An engine names its back-ends when it starts, so of a journal the first lines of the unit's current run are read.
 _LOG = (
     GPU_USERS
     + r"""
@@ -64,7 +65,7 @@ of() {
       l=$(readlink "/proc/$1/fd/$n")
       if once "$l"; then
         printf 'log|file|%s\n' "$(name "${l##*/}")"
-        $T tail -c 8388608 "/proc/$1/fd/$n" 2>/dev/null | phrases
+        $T tail -c 33554432 "/proc/$1/fd/$n" 2>/dev/null | phrases
       fi
       return 0
     fi
@@ -77,12 +78,20 @@ of() {
         j=/var/lib/docker/containers/$c/$c-json.log
         if [ -f "$j" ] && once "$j"; then
           printf 'log|docker|%s\n' "$(name "$c" | cut -c1-12)"
-          $T tail -c 8388608 "$j" 2>/dev/null | phrases
+          $T tail -c 33554432 "$j" 2>/dev/null | phrases
         fi ;;
       *.service)
         if command -v journalctl >/dev/null 2>&1 && once "$c"; then
-          printf 'log|unit|%s\n' "$(name "$c")"
-          $T journalctl -q -b -u "$c" -o cat -n 20000 --no-pager 2>/dev/null | phrases
+          i=$(systemctl show -p InvocationID --value "$c" 2>/dev/null)
+          case $i in
+            ''|*[!0-9a-f]*)
+              printf 'log|unit|%s\n' "$(name "$c")"
+              $T journalctl -q -b -u "$c" -o cat -n 20000 --no-pager 2>/dev/null | phrases ;;
+            *)
+              printf 'log|run|%s\n' "$(name "$c")"
+              $T journalctl -q -b -o cat --no-pager "_SYSTEMD_INVOCATION_ID=$i" 2>/dev/null |
+                head -n 20000 | phrases ;;
+          esac
         fi ;;
     esac
   done <"/proc/$1/cgroup"
@@ -122,11 +131,11 @@ class Phrase(Fact):
 
 
 class EngineLog(Fact):
-    """A log and what it says. `kind`: file, unit (systemd's journal) or docker."""
+    """A log and what it says. `kind`: file, docker, unit (the end of its journal) or run (what it said in this run)."""
 
     kind: str
     name: str
-    started: bool  # the engine's start stands in what was read
+    started: bool  # the engine's start stands in what was read, or all of it is of this run
     phrases: tuple[Phrase, ...]
 
     def matching(self, pattern: str) -> tuple[Phrase, ...]:
@@ -167,4 +176,4 @@ def _log(heading: Line, lines: list[Line]) -> EngineLog:
     since = lines[starts[-1] :] if starts else lines
     unique = {line.text: line for line in since}
     phrases = tuple(Phrase(text=line.text, evidence=line.evidence) for line in unique.values())
-    return EngineLog(kind=kind, name=name, started=bool(starts), phrases=phrases)
+    return EngineLog(kind=kind, name=name, started=bool(starts) or kind == "run", phrases=phrases)
