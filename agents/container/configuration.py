@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from gapline.agents.container import configuration_nodes, configuration_rules, configuration_start
 from gapline.agents.container.configuration_fact import Configuration, StartedDevice
-from gapline.agents.container.configuration_file import CONFIG
+from gapline.agents.container.configuration_file import CONFIG, GENERATED
 from gapline.agents.container.configuration_form import sort_lines
+from gapline.agents.container.lxc_config import parse_lxc
 from gapline.agents.container.proxmox_config import ProxmoxConfig
-from gapline.agents.container.setting import in_file
+from gapline.agents.container.setting import Setting, in_file
 from gapline.orchestrator.model.agent import Agent, Layer, Scope
 from gapline.orchestrator.model.capture import Capture, Captures
 from gapline.orchestrator.model.errors import CollectError, ParseError
@@ -30,6 +31,7 @@ SOURCES: Mapping[str, Source] = {
     "v1_devices": Glob(
         "/sys/fs/cgroup/devices/lxc/{ct}/devices.list /sys/fs/cgroup/devices/lxc.payload.{ct}/devices.list", root=True
     ),
+    "generated": GENERATED,
     "started": File("/var/lib/lxc/{ct}/passthrough/devices", root=True),
 }
 
@@ -54,6 +56,7 @@ def parse(captures: Captures) -> Configuration:
         uid_map=_uid_map(_seen(captures, "uid_map", unseen)),
         unified=_unified(captures["unified"]),
         v1_devices=_v1_devices(_seen(captures, "v1_devices", unseen)),
+        generated=_generated(captures["generated"]),
         started=_started(_seen(captures, "started", unseen)),
         unseen=tuple(unseen),
     )
@@ -67,6 +70,14 @@ def _seen(captures: Captures, name: str, unseen: list[Problem]) -> Capture | Non
         if error.problem.kind is not ProblemKind.NOT_RUNNING:
             unseen.append(error.problem)
         return None
+
+
+def _generated(capture: Capture) -> tuple[Setting, ...] | None:
+    """It judges nothing here: `pair.configuration_in_force` says what is missing where it could not be read."""
+    if capture.problem is not None:
+        return None
+    path = capture.shown.split()[-1]
+    return parse_lxc(in_file(line, path) for line in capture.lines()).settings or None
 
 
 def _uid_map(capture: Capture | None) -> Evidence | None:

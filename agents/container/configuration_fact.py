@@ -74,6 +74,7 @@ class Configuration(Fact):
     unified: bool | None  # the host has cgroup v2 only, or not; None when that was not seen
     v1_devices: tuple[Evidence, ...] | None  # the v1 device list; None where there is no v1 device controller
     started: tuple[StartedDevice, ...]
+    generated: tuple[Setting, ...] | None = None  # the file for LXC that the last start made; None: not seen
     unseen: tuple[Problem, ...] = ()
 
     @property

@@ -38,6 +38,8 @@ SED = (
 """Keeps every line in its place, and of the values only those of keys that are known to hold nothing private.
 Notes, environments, commands and hooks are withheld. Works in GNU, busybox and BSD sed."""
 
-CONFIG = Command(
-    argv=("sed", "-E", *(part for expression in SED for part in ("-e", expression)), "--", "{config}"), root=True
-)
+_FILTERED = ("sed", "-E", *(part for expression in SED for part in ("-e", expression)), "--")
+
+CONFIG = Command(argv=(*_FILTERED, "{config}"), root=True)
+GENERATED = Command(argv=(*_FILTERED, "/var/lib/lxc/{ct}/config"), root=True)
+"""What Proxmox VE made of its file at the container's last start; for plain LXC the file itself."""
