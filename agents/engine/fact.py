@@ -48,8 +48,11 @@ class Engine(Fact):
         return next((one.environment for one in self.line(process) if one.environment), ())
 
     def group(self, process: EngineProcess) -> int:
-        """The pid of the oldest known ancestor: processes of one engine share it."""
-        return [one.pid for one in self.line(process)][-1]
+        """The pid of the nearest process with options: that of the engine's command, which its workers share.
+
+        An older ancestor says nothing: a shell, a supervisor or an init starts several engines.
+        """
+        return next((one.pid for one in self.line(process) if one.options), process.pid)
 
     def served_by(self, process: EngineProcess) -> str:
         """What runs it: a systemd unit, a Docker container, or nothing that its cgroup names."""

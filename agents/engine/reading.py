@@ -72,7 +72,7 @@ show() {
 chain() {
   show cuda "$1"
   up=$pp; steps=0
-  while [ "$up" -gt 1 ] && [ "$steps" -lt 4 ]; do
+  while [ "$up" -gt 1 ] && [ "$up" != "${INIT:-}" ] && [ "$steps" -lt 4 ]; do
     case $(belongs "$up") in '') break ;; esac
     show above "$up"
     up=$pp; steps=$((steps + 1))
