@@ -24,6 +24,7 @@ SOURCES: dict[str, Source] = {
     "kernel": File("/proc/sys/kernel/osrelease"),
     "marks": Glob(f"{_CONTAINER} {_XEN}"),
     "nodes": Stat("/dev/dxg /.dockerenv /run/.containerenv"),
+    "second": File("/proc/2/comm"),
 }
 
 
@@ -68,7 +69,7 @@ def read(captures: Captures) -> Machine:
     wsl = "microsoft" in release.text.lower()
     return Machine(
         kind=Kind.WSL if wsl else kind,
-        container=marked.get(_CONTAINER) or _by_node(nodes, found),
+        container=None if _kernel_threads(captures) else marked.get(_CONTAINER) or _by_node(nodes, found),
         evidence=(release.evidence,) if wsl else evidence,
         firmware={path.rpartition("/")[2]: one.value for path, one in firmware.items()},
         bios=_bios(firmware),
@@ -103,6 +104,15 @@ def _bios(firmware: dict[str, Setting]) -> Setting | None:
         return None
     told = f"{version.value} of {date.value}" if date and date.value else version.value
     return Setting(value=told, evidence=version.evidence)
+
+
+def _kernel_threads(captures: Captures) -> bool:
+    """Whether process 2 is the one that starts kernel threads: then this is the kernel's first PID name space.
+
+    A virtual machine whose disk was made from a container's image has /.dockerenv and is no container (seen so).
+    """
+    second = captures.have("second")
+    return second is not None and second.first().text == "kthreadd"
 
 
 def _by_node(nodes: Capture | None, found: set[str]) -> Setting | None:
