@@ -140,7 +140,7 @@ def _holders(lines: Iterable[Line]) -> Iterator[str]:
 
 def _cpu_limits(seen: Activity) -> Iterator[Setting]:
     """Each value that some CPU has, by its first line. `n/a` demands that the CPU does not sleep at all."""
-    found = {one.text[:40]: one for path, one in reversed(seen.still.items()) if path.endswith(_CPU_LIMIT)}
+    found = {one.text[:40]: one for path, one in reversed(tuple(seen.still.items())) if path.endswith(_CPU_LIMIT)}
     for value, one in found.items():
         yield Setting(value=value, evidence=one.evidence)
 
