@@ -17,6 +17,9 @@ UNIFIED = File("/sys/fs/cgroup/cgroup.controllers")
 
 _COUNTER = re.compile(r"([a-z][A-Za-z0-9_.]{0,40}) ([0-9]{1,20})")
 _NUMBER = re.compile(r"[0-9]{1,20}")
+_NO_LIMIT = (
+    1 << 62
+)  # hugetlb files write the largest number of whole pages where others write `max` (seen on Linux 6.18)
 _PRESSURE = re.compile(
     r"(some|full) avg10=[0-9.]{1,8} avg60=([0-9]{1,3}\.[0-9]{2}) avg300=[0-9.]{1,8} total=[0-9]{1,20}"
 )
@@ -57,7 +60,8 @@ def amount(files: Files, path: str) -> Amount | None:
     text = lines[0].text.strip()
     if text != "max" and not _NUMBER.fullmatch(text):
         raise ParseError(lines[0].evidence, "a number or 'max'")
-    return Amount(value=None if text == "max" else int(text), evidence=lines[0].evidence)
+    unlimited = text == "max" or int(text) >= _NO_LIMIT
+    return Amount(value=None if unlimited else int(text), evidence=lines[0].evidence)
 
 
 def counters(files: Files, path: str) -> dict[str, Counter]:
