@@ -59,7 +59,11 @@ def collect(plan: Plan, folder: RunFolder, *, synthetic: bool = False, ways: Way
     name = folder.next_snapshot()
     created = datetime.now(UTC)  # noqa: TID251 - the edge: a snapshot says when it was made
     keep = SnapshotWriter(folder.snapshot(name), version=__version__, created=created, synthetic=synthetic)
-    with garbage.looked_for_among_hosts(), logged(folder.log), watching(plan, sys.stderr) as observe:
+    with (
+        logged(folder.log),
+        watching(plan, sys.stderr) as watch,
+        garbage.looked_for_among_hosts(watch) as observe,
+    ):
         finished: list[Run] = []
 
         async def main() -> None:
