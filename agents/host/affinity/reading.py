@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gapline.agents.host.affinity.fact import GpuAffinity, GpuPlace, NodeCpus, Vector
 from gapline.agents.host.cpu.processor import CPUINFO, processor
 from gapline.agents.host.numa.cpu_list import members
+from gapline.agents.host.numa.node_file import distances, node_number
 from gapline.agents.host.numa.reading import NODE_CPUS
 from gapline.agents.host.numa.reading import SOURCES as NUMA
 from gapline.agents.host.pci_express.walk import WALK
@@ -83,26 +84,11 @@ def read(captures: Captures) -> GpuAffinity:
     )
 
 
-def _nodes(cpus: Capture | None, distances: Capture | None) -> dict[int, _Node]:
-    """Distances are listed in the order of the nodes that are online, whose numbers may have gaps."""
-    far = (
-        {_number(path, lines[0]): _numbers(lines[0]) for path, lines in distances.files().items()} if distances else {}
-    )
-    lists = {_number(path, lines[0]): members(lines[0]) for path, lines in cpus.files().items()} if cpus else {}
+def _nodes(cpus: Capture | None, table: Capture | None) -> dict[int, _Node]:
+    files = table.files() if table else {}
+    far = {node_number(path, lines[0]): distances(lines[0]) for path, lines in files.items()}
+    lists = {node_number(path, lines[0]): members(lines[0]) for path, lines in cpus.files().items()} if cpus else {}
     return {number: _Node(lists[number], far.get(number, ())) for number in sorted(lists)}
-
-
-def _number(path: str, line: Line) -> int:
-    found = re.search(r"/node([0-9]{1,5})/", path, re.ASCII)
-    if found is None:
-        raise ParseError(line.evidence, "a file of a NUMA node")
-    return int(found[1])
-
-
-def _numbers(line: Line) -> tuple[int, ...]:
-    if re.fullmatch(r"[0-9]{1,3}(?: [0-9]{1,3})*", line.text.strip(), re.ASCII) is None:
-        raise ParseError(line.evidence, "distances to all nodes")
-    return tuple(map(int, line.text.split()))
 
 
 def _places(capture: Capture, nodes: Mapping[int, _Node]) -> dict[str, GpuPlace]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from gapline.agents.host.boot_parameters import BOOT_PARAMETERS, boot_parameters
 from gapline.agents.host.cpu.processor import CPUINFO, processor
 from gapline.agents.host.numa.cpu_list import members
 from gapline.agents.host.numa.fact import ArcSize, NodeMemory, NumaMemory
+from gapline.agents.host.numa.node_file import distances, node_number
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import NotApplicableError, ParseError
 from gapline.orchestrator.model.source import File, Glob, Source
@@ -41,7 +42,7 @@ def read(captures: Captures) -> NumaMemory:
     cpus = captures.have("nodes")
     if cpus is None:
         raise NotApplicableError("this kernel shows no NUMA nodes")
-    lists = {_number(path, lines[0]): lines[0] for path, lines in cpus.files().items()}
+    lists = {node_number(path, lines[0]): lines[0] for path, lines in cpus.files().items()}
     if not lists:
         raise ParseError(cpus.first().evidence, "the CPUs of a NUMA node")
     texts = {name: _by_node(captures.need(name)) for name in ("distances", "memory", "counters")}
@@ -85,7 +86,7 @@ def _node(
     return NodeMemory(
         number=number,
         cpus=cpus.text.strip(),
-        distances=tuple(_distances(texts["distances"][0])),
+        distances=distances(texts["distances"][0]),
         total_kib=size["MemTotal"],
         free_kib=size["MemFree"],
         cache_kib=size["Active(file)"] + size["Inactive(file)"],
@@ -106,14 +107,7 @@ def _node(
 
 
 def _by_node(capture: Capture) -> dict[int, tuple[Line, ...]]:
-    return {_number(path, lines[0]): lines for path, lines in capture.files().items()}
-
-
-def _number(path: str, line: Line) -> int:
-    found = re.search(r"/node([0-9]{1,5})/", path, re.ASCII)
-    if found is None:
-        raise ParseError(line.evidence, "a file of a NUMA node")
-    return int(found[1])
+    return {node_number(path, lines[0]): lines for path, lines in capture.files().items()}
 
 
 def _fields(lines: tuple[Line, ...]) -> dict[str, Line]:
@@ -135,12 +129,6 @@ def _count(line: Line) -> int:
     return int(found[1])
 
 
-def _distances(line: Line) -> Iterable[int]:
-    if re.fullmatch(r"[0-9]{1,3}(?: [0-9]{1,3})*", line.text.strip(), re.ASCII) is None:
-        raise ParseError(line.evidence, "distances to all nodes")
-    return map(int, line.text.split())
-
-
 def _huge(capture: Capture | None) -> dict[int, tuple[int, int]]:
     """Set aside and free, in KiB, by node."""
     sizes: dict[int, tuple[int, int]] = {}
@@ -148,7 +136,7 @@ def _huge(capture: Capture | None) -> dict[int, tuple[int, int]]:
         found = re.search(r"/hugepages-([0-9]{1,9})kB/(nr|free)_hugepages$", path, re.ASCII)
         if found is None or re.fullmatch("[0-9]{1,12}", line.text, re.ASCII) is None:
             raise ParseError(line.evidence, "a number of huge pages")
-        kib, node = int(found[1]) * int(line.text), _number(path, line)
+        kib, node = int(found[1]) * int(line.text), node_number(path, line)
         kept, free = sizes.get(node, (0, 0))
         sizes[node] = (kept + kib, free) if found[2] == "nr" else (kept, free + kib)
     return sizes
