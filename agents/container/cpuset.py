@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gapline.agents.container import init_status
 from gapline.agents.container.cgroup_files import UNIFIED, folder, old_layout, unified
 from gapline.agents.container.cpuset_fact import CpuList, Cpuset, NodeCpus
 from gapline.agents.container.cpuset_findings import CODES, not_in_force, split_cores
@@ -15,18 +16,19 @@ from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.finding import Finding
 from gapline.orchestrator.model.limit import Limits
 from gapline.orchestrator.model.outcome import Outcome, judged
-from gapline.orchestrator.model.problem import Problem, ProblemKind
 from gapline.orchestrator.model.source import File, Glob, Source
 
 __all__ = ["AGENT", "Cpuset"]
 
-_NAMES = ("cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective")
+_CPUS, _MEMS = "cpuset.cpus.effective", "cpuset.mems.effective"
+_NAMES = ("cpuset.cpus", _CPUS, "cpuset.mems", _MEMS)
 SOURCES: Mapping[str, Source] = {
     "unified": UNIFIED,
     "cpuset": Glob(" ".join(f"/sys/fs/cgroup{{cgroup}}/{name}" for name in (*_NAMES, "cpu.stat"))),
     "online": File("/sys/devices/system/cpu/online"),
     "siblings": Glob("/sys/devices/system/cpu/cpu*/topology/thread_siblings_list"),
     "nodes": NODE_CPUS,
+    "status": init_status.STATUS,
 }
 
 
@@ -34,15 +36,17 @@ def parse(captures: Captures) -> Cpuset:
     nodes, siblings = captures.have("nodes"), captures.have("siblings")
     v2 = unified(captures["unified"])
     lists = _lists(captures.need("cpuset")) if v2 else {}
+    if not lists.keys() >= {_CPUS, _MEMS}:
+        lists = {**_of_init(captures.need("status")), **lists}
     return Cpuset(
         unified=v2,
         online=_list(captures.need("online").first()),
         nodes=_nodes(nodes) if nodes else (),
         cores=_cores(siblings) if siblings else (),
         asked=lists.get("cpuset.cpus"),
-        effective=lists.get("cpuset.cpus.effective"),
+        effective=lists[_CPUS],
         asked_nodes=lists.get("cpuset.mems"),
-        effective_nodes=lists.get("cpuset.mems.effective"),
+        effective_nodes=lists[_MEMS],
     )
 
 
@@ -51,6 +55,18 @@ def _lists(capture: Capture) -> dict[str, CpuList]:
     if f"{at}/cpu.stat" not in files:
         raise ParseError(capture.first().evidence, "cpu.stat, which every cgroup has")
     return {name: _list(lines[0]) for name in _NAMES if (lines := files.get(f"{at}/{name}"))}
+
+
+def _of_init(capture: Capture) -> dict[str, CpuList]:
+    """What the scheduler allows the init: the truth as well, where no cpuset of its own says it."""
+    rows = init_status.rows(capture)
+    names = {_CPUS: "Cpus_allowed_list", _MEMS: "Mems_allowed_list"}
+    found: dict[str, CpuList] = {}
+    for key, name in names.items():
+        line = init_status.need(rows, name, capture)
+        allowed = members(line._replace(text=init_status.value(line)))
+        found[key] = CpuList(numbers=allowed, evidence=line.evidence)
+    return found
 
 
 def _list(line: Line) -> CpuList:
@@ -72,23 +88,13 @@ def _cores(capture: Capture) -> tuple[tuple[int, ...], ...]:
 
 
 def judge(fact: Cpuset, _: Limits) -> Outcome:
-    return judged(fact, tuple(_findings(fact)), tuple(_unseen(fact)))
+    """On cgroup v1 what is asked for is not read, and what is allowed still is."""
+    return judged(fact, tuple(_findings(fact)), () if fact.unified else old_layout("the cpusets of containers"))
 
 
 def _findings(fact: Cpuset) -> Iterator[Finding]:
     yield from not_in_force(fact)
     yield from split_cores(fact)
-
-
-def _unseen(fact: Cpuset) -> Iterator[Problem]:
-    if not fact.unified:
-        yield from old_layout("the CPUs of containers")
-    elif fact.effective is None:
-        yield Problem(
-            kind=ProblemKind.UNSEEN,
-            detail="the cpuset controller is off for the container's cgroup, so its CPUs are those of a cgroup above",
-            hint="Where it matters, set `lxc.cgroup2.cpuset.cpus`, which turns the controller on.",
-        )
 
 
 AGENT = Agent(

@@ -28,7 +28,7 @@ CODES = (
 
 def not_in_force(fact: Cpuset) -> Iterator[Finding]:
     """CPUs that are asked for and not there."""
-    if fact.asked is None or fact.effective is None:
+    if fact.asked is None:
         return
     missing = tuple(sorted(set(fact.asked.numbers) - set(fact.effective.numbers)))
     if missing:
@@ -54,7 +54,7 @@ def not_in_force(fact: Cpuset) -> Iterator[Finding]:
 
 def split_cores(fact: Cpuset) -> Iterator[Finding]:
     """Cores of which the container has some threads and not all."""
-    if fact.effective is None or not fact.restricted:
+    if not fact.restricted:
         return
     mine, online = set(fact.effective.numbers), set(fact.online.numbers)
     split = [core for core in fact.cores if 0 < len(mine.intersection(core)) < len(online.intersection(core))]

@@ -12,10 +12,15 @@ from gapline.agents.engine.process import EngineGpu
 from gapline.orchestrator.model.agent import Code, Facts, Layer, PairAgent
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits
-from gapline.orchestrator.model.outcome import NotApplicable, Outcome, Passed, Unknown, judged
+from gapline.orchestrator.model.outcome import NotApplicable, Outcome, Unknown, judged
 from gapline.orchestrator.model.problem import Problem, ProblemKind
 
 AGENT_ID = "pair.cpuset_locality"
+_UNPLACED = Problem(
+    kind=ProblemKind.UNSEEN,
+    detail="the NUMA node of a GPU that the container has is not known",
+    hint="Look at `cat /sys/bus/pci/devices/*/numa_node` on the host: firmware names no node where it says -1.",
+)
 _GPU = re.compile(r"/dev/nvidia([0-9]{1,4})")
 
 CODES = (
@@ -44,26 +49,19 @@ def judge(facts: Facts, _: Limits) -> Outcome:
         return NotApplicable("the container has no GPU node", cpuset)
     if len(with_cpus) == 1:
         return NotApplicable("the host has one NUMA node with CPUs: everything is local", cpuset)
-    if not cpuset.unified or cpuset.effective is None:
-        return Unknown(_unseen("the container's CPUs were not seen", "gapline rerun container.cpuset"), cpuset)
     if not mine or any(gpu.node is None for gpu in mine):
-        return Unknown(_unseen("the NUMA node of a GPU is not known", "cat /sys/bus/pci/devices/*/numa_node"), cpuset)
-    findings = tuple(_findings(cpuset, mine))
-    return judged(cpuset, findings) if findings else Passed(cpuset)
-
-
-def _unseen(detail: str, command: str) -> Problem:
-    return Problem(kind=ProblemKind.UNSEEN, detail=detail, hint=f"Look at: {command}")
+        return Unknown(_UNPLACED, cpuset)
+    return judged(cpuset, tuple(_findings(cpuset, mine)))
 
 
 def _findings(cpuset: Cpuset, gpus: tuple[EngineGpu, ...]) -> Iterator[Finding]:
     cpus = set(cpuset.nodes_with_its_cpus())
     far = [gpu for gpu in gpus if gpu.node not in cpus]
-    if far and cpuset.effective:
+    if far:
         yield _finding("cpuset.far_from_gpus", far, cpuset, "CPUs", ranges(cpuset.effective.numbers))
     memory = cpuset.effective_nodes
-    away = [gpu for gpu in gpus if memory and gpu.node not in memory.numbers and _has_memory(cpuset, gpu)]
-    if away and memory:
+    away = [gpu for gpu in gpus if gpu.node not in memory.numbers and _has_memory(cpuset, gpu)]
+    if away:
         yield _finding("cpuset.memory_far_from_gpus", away, cpuset, "memory nodes", ranges(memory.numbers))
 
 
@@ -88,7 +86,7 @@ def _finding(code: str, gpus: list[EngineGpu], cpuset: Cpuset, what: str, has: s
         expected=f"also some of {value}",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
-        evidence=(*((listed.evidence,) if listed else ()), *(gpu.evidence for gpu in gpus)),
+        evidence=(listed.evidence, *(gpu.evidence for gpu in gpus)),
         settled_by="copies between host and GPU, and the decode rate, with CPUs of that node",
         remedy=Remedy(
             now=f"Add a line `lxc.cgroup2.{key}` with {value} to the container's configuration (`:` in Proxmox VE's, "

@@ -92,7 +92,7 @@ def cpu_quota(fact: Configuration, limits: CgroupLimits) -> Iterator[Finding]:
 def cores(fact: Configuration, cpuset: Cpuset) -> Iterator[Finding]:
     """How many CPUs are effective; all of the host's where more are asked for."""
     asked = wanted.cores(fact)
-    if asked is None or asked.value is None or cpuset.effective is None:
+    if asked is None or asked.value is None:
         return
     count, due = len(cpuset.effective.numbers), min(int(asked.value), len(cpuset.online.numbers))
     if count != due:
