@@ -27,14 +27,15 @@ def test_no_case_contradicts_the_fleet(host: str) -> None:
 def _contradictions(host: str) -> Iterator[str]:
     fleet = read(FLEET)
     for agent in all_agents():
-        case = _CASES / agent.id / "cases" / f"example-{host}"
-        if not isinstance(agent, Agent) or not case.is_dir():
+        if not isinstance(agent, Agent):
             continue
         held = fleet.captures(host if agent.scope is Scope.HOST else f"{host}/129")
-        for name, source in agent.sources.items():
-            answer = held.get(source.key)  # that every source has one is tested elsewhere
-            if answer is not None and _printed(answer, agent.scope) != _recorded(case / name):
-                yield f"{agent.id}: {name}"
+        own, of_pairs = f"{agent.id}/cases/example-{host}", f"pair.*/cases/example-{host}/{agent.id}"
+        for case in (*_CASES.glob(own), *_CASES.glob(of_pairs)):
+            for name, source in agent.sources.items():
+                answer = held.get(source.key)  # that every source has one is tested elsewhere
+                if answer is not None and _printed(answer, agent.scope) != _recorded(case / name):
+                    yield str(case.relative_to(_CASES) / name)
 
 
 def _printed(capture: Capture, scope: Scope) -> bytes | None:
