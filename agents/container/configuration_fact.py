@@ -58,6 +58,17 @@ class StartedDevice(BaseModel):
     at: Evidence
 
 
+class Granted(BaseModel):
+    """A range of the host's ids that root may give to containers, of users (`u`) or groups (`g`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    first: int
+    count: int
+    at: Evidence
+
+
 class Configuration(Fact):
     """What the configuration file says, and what the running container shows of it."""
 
@@ -75,6 +86,7 @@ class Configuration(Fact):
     v1_devices: tuple[Evidence, ...] | None  # the v1 device list; None where there is no v1 device controller
     started: tuple[StartedDevice, ...]
     generated: tuple[Setting, ...] | None = None  # the file for LXC that the last start made; None: not seen
+    granted: tuple[Granted, ...] | None = None  # by /etc/subuid and /etc/subgid; None: not seen
     unseen: tuple[Problem, ...] = ()
 
     @property
