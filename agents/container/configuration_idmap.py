@@ -15,6 +15,7 @@ from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Reme
 
 AGENT_ID = "container.configuration"
 _GRANT = re.compile(r"(?:root|0):([0-9]{1,10}):([0-9]{1,10})\s*")
+_ROW = re.compile(r"\s*(?:#.*|[^:]{1,64}:[0-9]{1,10}:[0-9]{1,10}\s*)?")
 _WORDS = {"u": "user", "g": "group"}
 
 CODES = (
@@ -33,8 +34,10 @@ CODES = (
 )
 
 
-def granted(capture: Capture, kind: str) -> tuple[Granted, ...]:
-    """The ranges that /etc/subuid (`u`) or /etc/subgid (`g`) gives to root (subuid(5))."""
+def granted(capture: Capture, kind: str) -> tuple[Granted, ...] | None:
+    """The ranges that /etc/subuid (`u`) or /etc/subgid (`g`) gives to root (subuid(5)); None for any other form."""
+    if not all(_ROW.fullmatch(line.text) for line in capture.lines()):
+        return None
     rows = ((line, _GRANT.fullmatch(line.text)) for line in capture.lines())
     return tuple(
         Granted(kind=kind, first=int(match[1]), count=int(match[2]), at=line.evidence) for line, match in rows if match

@@ -89,7 +89,8 @@ def _granted(users: Capture, groups: Capture) -> tuple[Granted, ...] | None:
     """None unless both were seen: a missing file says nothing about what is granted."""
     if users.problem is not None or groups.problem is not None:
         return None
-    return (*configuration_idmap.granted(users, "u"), *configuration_idmap.granted(groups, "g"))
+    for_users, for_groups = configuration_idmap.granted(users, "u"), configuration_idmap.granted(groups, "g")
+    return None if for_users is None or for_groups is None else (*for_users, *for_groups)
 
 
 def _uid_map(capture: Capture | None) -> Evidence | None:
