@@ -82,7 +82,12 @@ class HostAudit:
                     await route.close()
         self._finish(problem)
         self._observe(HostFinished(self._host.name, problem))
-        return self._results(route, problem)
+        results = self._results(route, problem)
+        # Desks hold us and we hold them: without this, a thousand hosts wait for the collector of cycles.
+        self._desks.clear()
+        self._pairs.clear()
+        del self._desk, self._judging
+        return results
 
     async def _collect(self, route: Route) -> Problem | None:
         """Run the lanes: one on the host, and as soon as its quick readings tell what there is, one for its containers
