@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -85,8 +86,8 @@ class CommandLine:
         stderr: int = subprocess.PIPE,
         start_new_session: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """Start and go on."""
-        return subprocess.Popen(
+        """Start and go on. A shell's background jobs ignore SIGINT, and so would whatever they start."""
+        return subprocess.Popen(  # noqa: PLW1509  # one thread starts it
             [*GAPLINE, *map(str, words)],
             cwd=self.here,
             env=self.environment,
@@ -94,6 +95,7 @@ class CommandLine:
             stdout=stdout,
             stderr=stderr,
             start_new_session=start_new_session,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, name: str = "out") -> Run:
