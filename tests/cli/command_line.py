@@ -87,7 +87,7 @@ class CommandLine:
         start_new_session: bool = False,
     ) -> subprocess.Popen[bytes]:
         """Start and go on. A shell's background jobs ignore SIGINT, and so would whatever they start."""
-        return subprocess.Popen(  # noqa: PLW1509  # one thread starts it
+        return subprocess.Popen(
             [*GAPLINE, *map(str, words)],
             cwd=self.here,
             env=self.environment,
@@ -95,7 +95,7 @@ class CommandLine:
             stdout=stdout,
             stderr=stderr,
             start_new_session=start_new_session,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # one thread starts it
         )
 
     def run(self, name: str = "out") -> Run:
