@@ -123,14 +123,6 @@ def cited(*parts: Amount | Counter | Pressure | None) -> tuple[Evidence, ...]:
     return tuple(part.evidence for part in parts if part is not None)
 
 
-def size(count: int) -> str:
-    """Bytes in the largest binary unit that gives at least 1."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}".replace(".0 ", " ")
-    return f"{count} bytes"
-
-
 def folder(capture: Capture, name: str) -> str:
     """The folder of the container's cgroup: what stands before `name` in the first pattern that ends so.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.container.cgroup_files import Counter, cited, size
+from gapline.agents.byte_size import size
+from gapline.agents.container.cgroup_files import Counter, cited
 from gapline.agents.container.cgroup_reading import CgroupLimits, CpuQuota
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity

@@ -44,14 +44,3 @@ class Cpuset(Fact):
         """The host's nodes of which the container has at least one CPU."""
         mine = set(self.effective.numbers)
         return tuple(node.number for node in self.nodes if mine.intersection(node.cpus))
-
-
-def ranges(numbers: tuple[int, ...]) -> str:
-    """Numbers as Linux writes lists: ``0-3,8``."""
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and parts[-1][1] + 1 == number:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.container.cpuset_fact import Cpuset, ranges
+from gapline.agents.container.cpuset_fact import Cpuset
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gapline.agents.container.process_limits import ProcessLimit, process_limits
+from gapline.agents.gpu_users import CONTAINER_FDS
 from gapline.orchestrator.model.capture import Capture, Line
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.evidence import Evidence
@@ -21,7 +22,6 @@ PROCESSES = Script(
     name="gpu-processes",
     root=True,
     timeout=15,
-    # The cgroup is looked for in the unified hierarchy, then in the v1 ones that every layout with v1 has.
     text=r"""
 show() {
   [ -r "/proc/$2/limits" ] || return 0
@@ -37,16 +37,10 @@ show init "$INIT"
 for n in /proc/"$INIT"/root/dev/infiniband/uverbs*; do
   if [ -c "$n" ]; then printf 'rdma|%s\n' "${n##*/}"; fi
 done
-d=
-for h in '' /unified /systemd /devices /pids /memory; do
-  if [ -n "$CGROUP" ] && [ -e "/sys/fs/cgroup$h$CGROUP/cgroup.procs" ]; then d=/sys/fs/cgroup$h$CGROUP; break; fi
-done
-if [ -z "$d" ]; then echo 'no-cgroup|'; exit 0; fi
-set --
-p=$(find "$d" -name cgroup.procs -exec cat {} + 2>/dev/null)
-for p in $p; do
-  case $p in *[!0-9]*) ;; *) set -- "$@" "/proc/$p/fd" ;; esac
-done
+"""
+    + CONTAINER_FDS
+    + r"""
+if [ -z "$d" ]; then exit 0; fi
 if [ $# -gt 0 ]; then
   find "$@" -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | {
     n=0; q=

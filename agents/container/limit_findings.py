@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gapline.agents.byte_size import size
 from gapline.agents.container.gpu_processes import GpuProcess
 from gapline.agents.container.process_limits import ProcessLimit
 from gapline.orchestrator.model.agent import Code
@@ -47,7 +48,7 @@ def little_memlock(processes: Sequence[GpuProcess], rdma: Sequence[str], enough:
         severity=severity,
         base_severity=Severity.HIGH,
         severity_reason=reason,
-        title=f"{_who(process)} may lock {_size(soft)} of memory",
+        title=f"{_who(process)} may lock {size(soft)} of memory",
         observed=f"soft limit {soft} bytes, hard limit {'unlimited' if limit.hard is None else f'{limit.hard} bytes'}",
         expected="unlimited",
         effect=Effect.DOCUMENTED,
@@ -77,7 +78,7 @@ def _memlock_severity(process: GpuProcess, soft: int, rdma: Sequence[str], enoug
     if not rdma:
         return Severity.LOW, "the container has no RDMA device, and CUDA's pinned memory is not counted"
     if soft >= enough:
-        return Severity.LOW, f"it is at least {_size(enough)}"
+        return Severity.LOW, f"it is at least {size(enough)}"
     return Severity.HIGH, ""
 
 
@@ -121,11 +122,3 @@ def _rows(processes: Sequence[GpuProcess], name: str) -> Iterator[tuple[GpuProce
 
 def _who(process: GpuProcess) -> str:
     return f"{process.name or 'GPU process'} ({process.pid})"
-
-
-def _size(count: int) -> str:
-    """Bytes in the largest binary unit that gives at least 1."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.1f} {unit}".replace(".0 ", " ")
-    return f"{count} bytes"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gapline.agents.container import init_status
-from gapline.agents.container.cpuset_fact import CpuList, ranges
-from gapline.agents.host.numa.cpu_list import members
+from gapline.agents.container.cpuset_fact import CpuList
+from gapline.agents.host.numa.cpu_list import members, ranges
 from gapline.orchestrator.model.agent import Agent, Code, Layer, Scope
 from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.errors import NotApplicableError, ParseError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gapline.agents.host.activity import Activity, Reading, activity
 from gapline.agents.host.cpu.processor import processor
-from gapline.agents.host.cpu.reading import ranges
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.capture import Captures
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.evidence import Evidence

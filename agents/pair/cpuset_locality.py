@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gapline.agents.container.cpuset_fact import Cpuset, ranges
+from gapline.agents.container.cpuset_fact import Cpuset
 from gapline.agents.container.engine import ContainerEngine
 from gapline.agents.container.node_fact import DeviceNodes
 from gapline.agents.engine.process import EngineGpu
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.agent import Code, Facts, Layer, PairAgent
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gapline.agents.container.cgroup_files import Amount, size
+from gapline.agents.byte_size import size
+from gapline.agents.container.cgroup_files import Amount
 from gapline.agents.container.cgroup_reading import CgroupLimits
 from gapline.agents.container.configuration_fact import Configuration, Form
 from gapline.agents.container.cpuset_fact import Cpuset

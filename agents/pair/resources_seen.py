@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from gapline.agents.container.cgroup_files import size
+from gapline.agents.byte_size import size
 from gapline.agents.container.cgroup_reading import CgroupLimits
 from gapline.agents.container.cpuset_fact import Cpuset
 from gapline.agents.container.lxcfs_reading import Lxcfs

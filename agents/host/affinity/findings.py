@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gapline.agents.host.affinity.fact import GpuAffinity, GpuPlace, Vector
-from gapline.agents.host.cpu.reading import ranges
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits

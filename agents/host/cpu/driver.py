@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gapline.agents.host.cpu.fact import CpuFrequency, Processor
+from gapline.agents.host.kernel_version import older
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
 from gapline.orchestrator.model.limit import Limits
@@ -62,27 +62,20 @@ def _why(fact: CpuFrequency, limits: Limits) -> str:
         return f"the command line says {off}"
     if not fact.cppc:
         return "the kernel sees no CPPC (_CPC) objects of the firmware, and without them no parameter helps"
-    if _before(fact.kernel, str(limits["active_mode_since"].value)):
+    if older(fact.kernel, str(limits["active_mode_since"].value)):
         return "it is older than the active mode of amd_pstate"
     profile = fact.power_profile.value if fact.power_profile else ""
     if profile in _SERVER_PROFILES and (
-        (fact.processor.family or 0) < _TURIN or _before(fact.kernel, str(limits["server_default_since"].value))
+        (fact.processor.family or 0) < _TURIN or older(fact.kernel, str(limits["server_default_since"].value))
     ):
         return "on servers of this kind the kernel leaves amd_pstate off unless it is asked for"
     return "why the kernel chose it cannot be told from here; see `dmesg | grep amd_pstate`"
 
 
-def _before(kernel: str, release: str) -> bool:
-    """Whether the kernel is older than a release; one whose name is no number counts as new."""
-    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", kernel, re.ASCII)
-    wanted = tuple(int(part) for part in release.split("."))
-    return found is not None and (int(found[1]), int(found[2])) < wanted
-
-
 def _remedy(fact: CpuFrequency, limits: Limits) -> Remedy:
     needs = limits["active_mode_since"].value
     firmware = "" if fact.cppc else "First enable CPPC in the firmware (AMD CBS → NBIO → SMU). "
-    kernel = f"First install kernel {needs} or newer. " if _before(fact.kernel, str(needs)) else ""
+    kernel = f"First install kernel {needs} or newer. " if older(fact.kernel, str(needs)) else ""
     return Remedy(
         now="Without a reboot only governor and boost can be set: cpupower frequency-set -g performance",
         lasting=f"{firmware}{kernel}Add amd_pstate=active to the kernel's command line. GRUB: "

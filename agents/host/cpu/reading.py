@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from gapline.agents.host.cpu.fact import CpuFrequency, CpuGroup, Setting
 from gapline.agents.host.cpu.processor import CPUINFO, processor
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.capture import Capture, Captures, Line
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.source import KIB, File, Glob, Script, Source, Stat
@@ -113,17 +114,6 @@ def _setting(line: Line | None, form: re.Pattern[str], expected: str) -> Setting
     if form.fullmatch(line.text) is None:
         raise ParseError(line.evidence, expected)
     return _said(line)
-
-
-def ranges(cpus: Iterable[int]) -> str:
-    """Sorted numbers as Linux writes them: 0-63,128-191."""
-    runs: list[list[int]] = []
-    for cpu in cpus:
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 _BIT = re.compile("[01]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gapline.agents.host.cpu.reading import ranges
 from gapline.agents.host.cpu.speed import BusyCpu, CpuSpeed, Sensor
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity

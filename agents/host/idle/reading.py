@@ -9,8 +9,8 @@ from gapline.agents.host.activity import ACTIVITY, Activity, Reading, activity, 
 from gapline.agents.host.boot_parameters import BOOT_PARAMETERS, boot_parameters
 from gapline.agents.host.cpu.fact import Setting
 from gapline.agents.host.cpu.processor import CPUINFO, processor
-from gapline.agents.host.cpu.reading import ranges
 from gapline.agents.host.idle.fact import IdleGroup, IdleState, IdleStates, LatencyLimit
+from gapline.agents.host.numa.cpu_list import ranges
 from gapline.orchestrator.model.capture import Captures, Line
 from gapline.orchestrator.model.errors import ParseError
 from gapline.orchestrator.model.problem import ProblemKind

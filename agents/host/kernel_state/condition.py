@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from gapline.agents.host.kernel_state.reading import (
     SMT,
     TAINT,
 )
+from gapline.agents.host.kernel_version import older
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
@@ -91,11 +91,11 @@ def _features(fact: Kernel, limits: Limits) -> Iterator[Finding]:
     if processor.virtual or processor.vendor != "AuthenticAMD" or driver != "acpi-cpufreq":
         return
     family = processor.family or 0
-    if _older(fact.release, since := str(limits["active_mode_since"].value)) and family >= _ZEN:
+    if older(fact.release, since := str(limits["active_mode_since"].value)) and family >= _ZEN:
         what = "amd_pstate in active mode", "Install a newer kernel; host.cpu_frequency says what then to ask for."
         yield _lacks(fact, "amd_pstate active mode", since, what, limits["active_mode_since"].origin)
     elif (
-        _older(fact.release, since := str(limits["server_default_since"].value))
+        older(fact.release, since := str(limits["server_default_since"].value))
         and family >= _TURIN
         and fact.state(POWER_PROFILE) in _SERVER_PROFILES
     ):
@@ -247,10 +247,3 @@ def _mitigations(fact: Kernel) -> Iterator[Finding]:
             verify_agent="host.kernel",
         ),
     )
-
-
-def _older(kernel: str, release: str) -> bool:
-    """Whether the kernel is older than a release; one whose name is no number counts as new."""
-    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", kernel, re.ASCII)
-    wanted = tuple(int(part) for part in release.split("."))
-    return found is not None and (int(found[1]), int(found[2])) < wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gapline.agents.byte_size import gib
 from gapline.agents.host.memory.fact import MemoryPolicy
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
@@ -99,7 +100,7 @@ def _huge_pages_unused(fact: MemoryPolicy) -> Finding:
         code="memory.huge_pages_unused",
         subject="huge pages",
         severity=Severity.MEDIUM,
-        title=f"{_gib(unused)} of {_gib(fact.total_kib)} are set aside as huge pages that nobody uses",
+        title=f"{gib(unused)} of {gib(fact.total_kib)} are set aside as huge pages that nobody uses",
         observed="; ".join(
             f"{pool.kept} pages of {pool.page_kib} KiB, {pool.free} free, {pool.promised} of these promised"
             for pool in pools
@@ -169,7 +170,7 @@ def _swap_on_zvol(fact: MemoryPolicy) -> Finding:
         subject="swap",
         severity=Severity.MEDIUM,
         title=f"Swap lies on ZFS: {named}",
-        observed="; ".join(f"{area.path}: {_gib(area.size_kib)}, {_gib(area.used_kib)} used" for area in areas),
+        observed="; ".join(f"{area.path}: {gib(area.size_kib)}, {gib(area.used_kib)} used" for area in areas),
         expected="swap on a partition of its own, or none",
         effect=Effect.DOCUMENTED,
         confidence=Confidence.VERIFIED,
@@ -191,8 +192,8 @@ def _swapped_out(fact: MemoryPolicy) -> Finding:
         code="memory.swapped_out",
         subject="swap",
         severity=Severity.INFO,
-        title=f"{_gib(used)} are swapped out",
-        observed=f"{_gib(used)} in {', '.join(area.path for area in fact.swaps)}; vm.swappiness = {swappiness or '?'}",
+        title=f"{gib(used)} are swapped out",
+        observed=f"{gib(used)} in {', '.join(area.path for area in fact.swaps)}; vm.swappiness = {swappiness or '?'}",
         expected="nothing of an inference process",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
@@ -230,7 +231,3 @@ def _set(now: str, lasting: str, undo: str, cost: str, commands: tuple[str, ...]
         verify_agent=AGENT_ID,
         commands=commands,
     )
-
-
-def _gib(kib: int) -> str:
-    return f"{kib / (1 << 20):.1f} GiB"

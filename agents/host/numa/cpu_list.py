@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gapline.orchestrator.model.capture import Line
 from gapline.orchestrator.model.errors import ParseError
@@ -25,6 +26,17 @@ def members(line: Line) -> tuple[int, ...]:
             raise ParseError(line.evidence, "numbers that rise, below 8192")
         found.extend(range(start, end + 1))
     return tuple(found)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as Linux writes them: 0-63,128-191."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 _MOST = 8192  # CONFIG_NR_CPUS with MAXSMP (Linux arch/x86/Kconfig)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gapline.agents.byte_size import gib
 from gapline.agents.host.numa.fact import NodeMemory, NumaMemory
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.evidence import Evidence
@@ -60,7 +61,7 @@ def _little_usable(fact: NumaMemory, node: NodeMemory, share: float) -> Finding:
         severity=Severity.INFO if rare else Severity.MEDIUM,
         base_severity=Severity.MEDIUM,
         severity_reason=reason if rare else "",
-        title=f"NUMA node {node.number} can give {_gib(fact.usable_kib(node))} of {_gib(node.total_kib)}",
+        title=f"NUMA node {node.number} can give {gib(fact.usable_kib(node))} of {gib(node.total_kib)}",
         observed=f"{_nodes(fact)}; node {node.number} holds {_held(node)}; since boot {node.foreign} of "
         f"{node.intended} pages asked of it came from elsewhere",
         expected="room on each node for what the processes of its GPUs still ask for",
@@ -84,8 +85,8 @@ def _little_free(fact: NumaMemory, node: NodeMemory) -> Finding:
         subject=f"node {node.number}",
         severity=Severity.INFO,
         base_severity=Severity.MEDIUM,
-        severity_reason=f"medium → info: caches fill it, and {_gib(fact.usable_kib(node))} are usable",
-        title=f"NUMA node {node.number} has {_gib(node.free_kib)} free, {_gib(fact.usable_kib(node))} usable",
+        severity_reason=f"medium → info: caches fill it, and {gib(fact.usable_kib(node))} are usable",
+        title=f"NUMA node {node.number} has {gib(node.free_kib)} free, {gib(fact.usable_kib(node))} usable",
         observed=f"{_nodes(fact)}; node {node.number} holds {_held(node)}",
         expected="an engine that is bound to its node, so that caches make room for it",
         effect=Effect.PLAUSIBLE,
@@ -129,8 +130,7 @@ def _evidence(fact: NumaMemory, node: NodeMemory) -> tuple[Evidence, ...]:
 
 def _nodes(fact: NumaMemory) -> str:
     return "; ".join(
-        f"node {node.number}: {_gib(node.free_kib)} free, {_gib(fact.usable_kib(node))} usable of "
-        f"{_gib(node.total_kib)}"
+        f"node {node.number}: {gib(node.free_kib)} free, {gib(fact.usable_kib(node))} usable of {gib(node.total_kib)}"
         for node in fact.with_cpus
     )
 
@@ -143,8 +143,4 @@ def _held(node: NodeMemory) -> str:
         ("page cache", node.cache_kib),
         ("that no counter names (ZFS's cache, pinned buffers)", node.unnamed_kib),
     )
-    return ", ".join(f"{_gib(kib)} {name}" for name, kib in parts)
-
-
-def _gib(kib: int) -> str:
-    return f"{kib / (1 << 20):.1f} GiB"
+    return ", ".join(f"{gib(kib)} {name}" for name, kib in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gapline.agents.byte_size import gib
 from gapline.agents.host.numa.fact import NodeMemory, NumaMemory
 from gapline.orchestrator.model.agent import Code
 from gapline.orchestrator.model.finding import Confidence, Effect, Finding, Remedy, Risk, Severity
@@ -91,7 +92,7 @@ def _without_memory(fact: NumaMemory, node: NodeMemory) -> Finding:
         base_severity=Severity.MEDIUM,
         severity_reason=reason if fact.virtual else "",
         title=f"NUMA node {node.number} has CPUs {node.cpus} and no memory",
-        observed=", ".join(f"node {one.number}: {_gib(one)}" for one in fact.with_cpus),
+        observed=", ".join(f"node {one.number}: {gib(one.total_kib)}" for one in fact.with_cpus),
         expected="memory at every processor",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
@@ -110,8 +111,9 @@ def _uneven(sized: list[NodeMemory]) -> Finding:
         code="numa.uneven_memory",
         subject="nodes",
         severity=Severity.LOW,
-        title=f"NUMA node {sized[0].number} has {_gib(sized[0])}, node {sized[-1].number} has {_gib(sized[-1])}",
-        observed=", ".join(f"node {node.number}: {_gib(node)}" for node in sized),
+        title=f"NUMA node {sized[0].number} has {gib(sized[0].total_kib)}, "
+        f"node {sized[-1].number} has {gib(sized[-1].total_kib)}",
+        observed=", ".join(f"node {node.number}: {gib(node.total_kib)}" for node in sized),
         expected="the same on every node",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
@@ -130,7 +132,7 @@ def _split(fact: NumaMemory) -> Finding:
         subject="nodes",
         severity=Severity.INFO,
         title=f"{fact.packages} processor(s) are split into {len(fact.with_cpus)} NUMA nodes",
-        observed="; ".join(f"node {node.number}: CPUs {node.cpus}, {_gib(node)}" for node in fact.with_cpus),
+        observed="; ".join(f"node {node.number}: CPUs {node.cpus}, {gib(node.total_kib)}" for node in fact.with_cpus),
         expected="known to whoever binds processes: near a GPU are all nodes of its processor",
         effect=Effect.PLAUSIBLE,
         confidence=Confidence.VERIFIED,
@@ -154,7 +156,3 @@ def _remedy(now: str, undo: str) -> Remedy:
         restarts="the host",
         verify_agent=AGENT_ID,
     )
-
-
-def _gib(node: NodeMemory) -> str:
-    return f"{node.total_kib / (1 << 20):.1f} GiB"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gapline.agents.host.boot_parameters import BootParameters
+from gapline.agents.host.kernel_version import newest
 from gapline.agents.host.reboot.fact import Choice, InstalledKernel
 from gapline.agents.host.reboot.grub_menu import Entry, chosen, tree
-from gapline.agents.host.reboot.version import newest
 from gapline.orchestrator.model.capture import Line
 from gapline.orchestrator.model.errors import ParseError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from gapline.agents.host.reboot.version import newest
+from gapline.agents.host.kernel_version import newest
 from gapline.orchestrator.model.evidence import Evidence
 from gapline.orchestrator.model.outcome import Fact
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gapline.agents.host.kernel_version import series
 from gapline.agents.host.reboot.fact import InstalledKernel, NextBoot
-from gapline.agents.host.reboot.version import series
 from gapline.orchestrator.model.finding import Remedy, Risk
 
 _OLD_NAMES = {"5.13", "5.15", "5.19", "6.1", "6.2"}  # of the series that Proxmox VE shipped before it renamed them

@@ -16,6 +16,13 @@ def series(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
+def older(kernel: str, release: str) -> bool:
+    """Whether the kernel is older than a release; one whose name is no number counts as new."""
+    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", kernel, re.ASCII)
+    wanted = tuple(int(part) for part in release.split("."))
+    return found is not None and (int(found[1]), int(found[2])) < wanted
+
+
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(
         (1, int(part[:18]), "") if part.isdigit() else (0, 0, part)
