@@ -61,14 +61,7 @@ class Group:
 
     container: str  # empty on the host
     members: tuple[tuple[int, Item], ...]
-    together: bool = True
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """What its own script reads one after the other. Batches are numbered beyond its members."""
-        if not (self.together and self.container):
-            return self.members
-        return tuple(_batched(self.members, Become.NONE, self.members[-1][0] + 1))
+    pieces: tuple[Piece, ...]  # what its own script reads one after the other; batches are numbered beyond the members
 
     @property
     def number(self) -> int:
@@ -120,8 +113,14 @@ def arrange(items: Sequence[Item], become: Become, *, together: bool = True) -> 
         if item.enter is None:
             pieces.append((number, item))
         elif inside[item.enter][0][0] == number:
-            pieces.append(Group(item.enter, tuple(inside[item.enter]), together))
+            pieces.append(_inside(item.enter, tuple(inside[item.enter]), together=together))
     return tuple(_batched(tuple(_sharing(pieces, become)), become, len(items))) if together else tuple(pieces)
+
+
+def _inside(container: str, members: tuple[tuple[int, Item], ...], *, together: bool) -> Group:
+    """The group of a container. Who is in there is root, or is told that it is not."""
+    batched = _batched(members, Become.NONE, members[-1][0] + 1) if together else members
+    return Group(container, members, tuple(batched))
 
 
 def _sharing(pieces: Sequence[_Single], become: Become) -> Iterator[_Single]:
@@ -132,7 +131,7 @@ def _sharing(pieces: Sequence[_Single], become: Become) -> Iterator[_Single]:
         if how is None or len(members) < 2:  # noqa: PLR2004 - it takes two to share
             yield from several
         else:
-            yield Group("", members)
+            yield Group("", members, members)
 
 
 def _shell(piece: _Single, become: Become) -> bool | None:

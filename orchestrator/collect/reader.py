@@ -13,6 +13,9 @@ from gapline.orchestrator.model.source import Command, File, Glob, Script, Sourc
 
 STAT_FORMAT = "%n|%F|%t|%T|%a|%u|%g"
 
+_GREP = "grep -aH '' --"
+_STAT = f"stat -c '{STAT_FORMAT}' --"
+
 SEPARATOR = "/proc/./version"
 """Read behind each member of a batch: no source spells the path like this, so its line ends the member before it."""
 
@@ -20,12 +23,12 @@ SEPARATOR = "/proc/./version"
 def batch(number: int, members: Sequence[tuple[int, Item]]) -> str:
     """The line of the script that reads all members by one process, behind what must hold for them."""
     sources = [item.source for _, item in members]
-    program = f"stat -c '{STAT_FORMAT}'" if isinstance(sources[0], Stat) else "grep -aH ''"
+    program = _STAT if isinstance(sources[0], Stat) else _GREP
     words = (f"{_paths(item)} {SEPARATOR}" for _, item in members)
     root = f"_root {number} && " if sources[0].root else ""
     # What came before goes out: if a file hangs, as those of a dead lxcfs do, it is not lost.
     flush = "_flush\n" if members[0][1].enter else ""
-    return f"{flush}{root}_do {number} {program} -- {' '.join(words)}\n"
+    return f"{flush}{root}_do {number} {program} {' '.join(words)}\n"
 
 
 def evaluate(number: int, item: Item) -> str:
@@ -67,10 +70,10 @@ def _reader(number: int, source: Source, binding: Binding | None) -> str:
             return f"_file {number} {source.limit + 1} {word(path, binding)}"
         case Glob(pattern=pattern):
             if all(one.startswith(("/sys/", "/proc/sys/")) for one in pattern.split()):
-                return f"_do {number} grep -aH '' -- {patterns(pattern, binding)}"
+                return f"_do {number} {_GREP} {patterns(pattern, binding)}"
             return f"_grep {number} {patterns(pattern, binding)}"
         case Stat(patterns=several):
-            return f"_do {number} {_cut(source)}stat -c '{STAT_FORMAT}' -- {patterns(several, binding)}"
+            return f"_do {number} {_cut(source)}{_STAT} {patterns(several, binding)}"
         case Command(argv=argv):
             words = " ".join(word(argument, binding) for argument in argv)
             return f"_run {number} {seconds(source)} {_cut(source)}{words}"
@@ -94,9 +97,9 @@ def sudo_argv(source: Source, binding: Binding | None) -> tuple[str, ...]:
         case File(path=path):
             return (*head, "cat", "--", fill(path, binding))
         case Glob(pattern=pattern):
-            return (*head, "sh", "-c", f"exec grep -aH '' -- {patterns(pattern, binding)}")
+            return (*head, "sh", "-c", f"exec {_GREP} {patterns(pattern, binding)}")
         case Stat(patterns=several):
-            return (*head, "sh", "-c", f"exec stat -c '{STAT_FORMAT}' -- {patterns(several, binding)}")
+            return (*head, "sh", "-c", f"exec {_STAT} {patterns(several, binding)}")
         case Command(argv=argv):
             return (*head, *(fill(argument, binding) for argument in argv))
         case Script():

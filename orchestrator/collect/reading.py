@@ -78,8 +78,8 @@ class Reading:
         frames = self._inner[piece.number] if isinstance(piece, Group) else self.frames
         partial = frames.partial()
         for one in piece.pieces if isinstance(piece, Group) else (piece,):
-            if isinstance(one, Batch) and (arrived := partial.get(one.number)) is not None:
-                self._members_done(one, arrived)
+            if isinstance(one, Batch):
+                self._take(one, frames)
             for number, _ in members(one):
                 if (item := self._pending.pop(number, None)) is not None:
                     self._deliver(unfinished(item, problem, partial.get(number), seconds))
@@ -90,8 +90,11 @@ class Reading:
             self.give_up(piece, problem)
 
     def take(self, batch: Batch) -> None:
-        """Deliver the members of a batch whose end has arrived, although that of the batch has not."""
-        if (arrived := self.frames.partial().get(batch.number)) is not None:
+        """Deliver the members of a batch of the host whose end has arrived, although that of the batch has not."""
+        self._take(batch, self.frames)
+
+    def _take(self, batch: Batch, frames: Frames) -> None:
+        if (arrived := frames.partial().get(batch.number)) is not None:
             self._members_done(batch, arrived)
 
     def _receiver(self, pieces: Iterable[Piece]) -> Callable[[Frame], None]:

@@ -15,7 +15,6 @@ read on the target.
 
 from __future__ import annotations
 
-TAG_VARIABLE = "GTAG"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 KILL_AFTER = 1
 """Seconds from TERM to KILL."""

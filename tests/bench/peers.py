@@ -26,7 +26,9 @@ def contenders(fleet: LoopbackFleet, hosts: int, script: str, folder: Path) -> d
     missing = [name for name in commands if not (tools / name).exists()]
     if missing:
         print(f"  not installed, so not compared: {', '.join(missing)}", file=sys.stderr)
-    environment = {**os.environ, **_ENVIRONMENT, "HOME": str(folder)}
+    # The bench user has no home, and what another user of that name left lies in the way: a new place each time.
+    place = {"ANSIBLE_REMOTE_TEMP": f"/tmp/{folder.name}-ansible"}  # noqa: S108
+    environment = {**os.environ, **_ENVIRONMENT, **place, "HOME": str(folder)}
     return {
         name: _runner([str(tools / name), *arguments], environment)
         for name, arguments in commands.items()
@@ -37,7 +39,6 @@ def contenders(fleet: LoopbackFleet, hosts: int, script: str, folder: Path) -> d
 _ENVIRONMENT = {
     "ANSIBLE_PIPELINING": "1",
     "ANSIBLE_HOST_KEY_CHECKING": "1",
-    "ANSIBLE_REMOTE_TEMP": "/tmp/gapline-bench-ansible",  # noqa: S108 - of the bench user, who has no home
     "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3",
     "ANSIBLE_GATHERING": "explicit",
 }

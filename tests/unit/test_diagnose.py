@@ -122,7 +122,8 @@ def test_exit_status() -> None:
     ]  # fmt: skip
 
 
-GROUP = Group("129", ((0, Item("h/129", FILE, enter="129")),))
+INSIDE = ((0, Item("h/129", FILE, enter="129")),)
+GROUP = Group("129", INSIDE, INSIDE)
 
 
 @pytest.mark.parametrize(
