@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from gapline.agents.host.tuning.reading import SOURCES as TUNING_SOURCES
 from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.source import Script
 
-SHELLS = [pytest.param(("dash",), id="dash"), pytest.param(("bash",), id="bash")]
-SHELLS += [pytest.param(("busybox", "ash"), id="busybox")]
 GRUB = """\
 GRUB_DEFAULT=0
 GRUB_CMDLINE_LINUX_DEFAULT="quiet amd_pstate=active password=hunter2 iommu=pt"
@@ -27,15 +24,6 @@ ADDED = (
     'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT processor.max_cstate=1"\nGRUB_CMDLINE_LINUX="$(cat x)"\n'
 )
 ONE_LINE = "root=ZFS=rpool/ROOT/pve-1 boot=zfs pcie_aspm=off api_key=sk-4711 mitigations=http://u:p%40w@host/ iommu=*"
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A shell, or a skip where it is not installed."""
-    words: tuple[str, ...] = request.param
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"{words[0]} is not installed")
-    return words
 
 
 def run(shell: tuple[str, ...], source: Script, text: str) -> Capture:

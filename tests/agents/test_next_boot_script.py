@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from gapline.agents.host.reboot.script import SOURCES
 from gapline.orchestrator.model.source import Script
 
-SHELLS = [pytest.param(("dash",), id="dash"), pytest.param(("bash",), id="bash")]
-SHELLS += [pytest.param(("busybox", "ash"), id="busybox")]
 OLD, NEW = "6.8.12-9-pve", "6.17.13-2-pve"
 LOG = f"""\
 DKMS make.log for nvidia-550.163.01 for kernel {NEW} (x86_64)
@@ -94,15 +89,6 @@ maker|/etc/pve/lxc/129.conf|nvidia-modprobe -u
 package|proxmox-default-kernel|hold
 end
 """  # noqa: E501 - the log's line
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A shell, or a skip where it is not installed."""
-    words: tuple[str, ...] = request.param
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"{words[0]} is not installed")
-    return words
 
 
 def lay_out(root: Path, files: dict[str, str]) -> None:

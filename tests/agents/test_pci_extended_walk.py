@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -14,17 +13,6 @@ from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.errors import CollectError
 
 PORT, GPU = "0000:40:03.1", "0000:42:00.0"
-SHELLS = [pytest.param(("dash",), id="dash"), pytest.param(("bash",), id="bash")]
-SHELLS += [pytest.param(("busybox", "ash"), id="busybox")]
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A shell, or a skip where it is not installed."""
-    words: tuple[str, ...] = request.param
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"{words[0]} is not installed")
-    return words
 
 
 def space(*capabilities: tuple[int, int, int, bytes], size: int = 4096) -> bytes:

@@ -5,7 +5,6 @@ No test machine has eight GPUs, so the scripts that walk from GPUs to their root
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,20 +18,9 @@ from gapline.orchestrator.model.capture import Capture
 from gapline.orchestrator.model.source import Script, Source
 
 DEVICES = Path("/sys/bus/pci/devices")
-SHELLS = [pytest.param(("dash",), id="dash"), pytest.param(("bash",), id="bash")]
-SHELLS += [pytest.param(("busybox", "ash"), id="busybox")]
 ONLY_NVIDIA = "0x10de0x0300*|0x10de0x0302*"
 
 needs_pci = pytest.mark.skipif(not DEVICES.is_dir() or not any(DEVICES.iterdir()), reason="no PCI bus here")
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A shell, or a skip where it is not installed."""
-    words: tuple[str, ...] = request.param
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"{words[0]} is not installed")
-    return words
 
 
 def run(shell: tuple[str, ...], source: Source, text: str | None = None) -> Capture:
